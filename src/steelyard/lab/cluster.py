@@ -6,7 +6,7 @@ import asyncio
 import functools
 import hashlib
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -25,14 +25,14 @@ from steelyard.lab.lending import Lender, Lending, lenders_of
 from steelyard.lab.limits_from_warm import LIMIT_TIMEOUT_S, InForce
 from steelyard.lab.members import Members
 from steelyard.lab.node_death import first_death, while_alive
-from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import CalibrationStatus, LabParts, of_all_load_nodes
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
 from steelyard.lab.silence import Listening
+from steelyard.lab.undo import Undo, undo_after, undo_start, wipe
 from steelyard.leases.lease import Lease
 from steelyard.leases.records import MARKER
 from steelyard.link.linktest import expected_s
-from steelyard.model.errors import EngineError, NodeError, SiteError, SteelyardError, SystemFault
+from steelyard.model.errors import EngineError, SiteError, SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.gauged import Gauged
 from steelyard.model.link import LinkChoice
@@ -57,7 +57,6 @@ from steelyard.workload.base import Workload
 PREPARE_TIMEOUT_S = 1800.0
 HEALTH_TIMEOUT_S = 20.0
 ANSWER_TIMEOUT_S = 3.0
-EVIDENCE_TIMEOUT_S = 30.0
 POLL_S = 0.25
 LINKS_GRACE = 4.0
 """Measuring the links may take this many times as long as expected."""
@@ -300,13 +299,13 @@ async def started(
     except BaseException as first:
         broken = link_failure(sites[0], lease) if isinstance(first, SystemFault) else None
         try:
-            await to_the_end(_undo_after(first, undo))
+            await to_the_end(undo_after(first, undo))
         except Exception as second:
             first.add_note(f"while cleaning up: {second}")
         if broken is not None:
             raise SiteError(broken, "run `steelyard doctor` to see what this machine can do") from first
         raise
-    await to_the_end(_undo(undo, keep=True))
+    await to_the_end(undo_start(undo, keep=True))
 
 
 async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
@@ -386,7 +385,7 @@ async def _bring_up(
         kept = await _fill(state, workload)
     if kept and not warms_up(study.server_warm_up, system):
         async with phases.bracket(Phase.WIPE, patience_of(*sites).release_s, SiteError):
-            await _wipe(system, databases)
+            await wipe(system, databases)
         await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
         async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
             state.emptied()
@@ -455,57 +454,3 @@ async def _inspect(cluster: Cluster) -> None:
         if differing:
             cluster.differing[node.name] = differing
     cluster.links.extend(await cluster.measure_links())
-
-
-async def _wipe(system: System, databases: Sequence[Node]) -> None:
-    """The data are of a snapshot or spent: nodes need no orderly stop."""
-    await together(system.kill(node) for node in databases)
-    await together(system.wipe(node) for node in databases)
-
-
-@dataclass
-class Undo:
-    """Steps that undo a start."""
-
-    limit_s: float
-    """Time limit for the wipe, and for the release."""
-    system: System
-    members: Members
-    phases: PhaseLog
-    give_back: Callable[[bool], Awaitable[None]]
-    """Takes the lease back; True: it may be handed on to the next start."""
-    gauge: Callable[[], Awaitable[None]] | None = None
-    """Measures the nodes' limits once more, after a start without an error."""
-
-
-async def _undo_after(first: BaseException, undo: Undo) -> None:
-    """Keep what the logs say of a system's fault, as far as they can be read in time, then undo."""
-    if isinstance(first, SystemFault):
-        try:
-            async with asyncio.timeout(EVIDENCE_TIMEOUT_S):
-                first.evidence = await tails(undo.system, undo.members.started)
-        except (TimeoutError, OSError, NodeError) as error:
-            first.add_note(f"the logs of its nodes could not be read: {str(error) or 'not in time'}")
-    await _undo(undo, keep=False)
-
-
-async def _undo(undo: Undo, *, keep: bool) -> None:
-    """Wipe and release. The site's release ends what is left, so a failing wipe is not a separate error; what is
-    wrong with this machine (a full disk) is raised after the release."""
-    trouble: Exception | None = None
-    try:
-        async with undo.phases.bracket(Phase.WIPE, undo.limit_s, SiteError):
-            await _wipe(undo.system, undo.members.started)
-        if keep and undo.gauge is not None:
-            await undo.gauge()
-    except Exception as error:
-        trouble = error
-    try:
-        async with undo.phases.bracket(Phase.RELEASE, undo.limit_s, SiteError):
-            await undo.give_back(keep and trouble is None)
-    except SteelyardError as error:
-        if trouble is not None:
-            error.add_note(f"the wipe before it failed too: {trouble}")
-        raise
-    if trouble is not None and not isinstance(trouble, SteelyardError):
-        raise trouble

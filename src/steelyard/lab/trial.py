@@ -12,7 +12,6 @@ import platform
 import resource
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +24,22 @@ from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import effective_load
 from steelyard.judging.measures import measures_of, readings_of_samples
-from steelyard.judging.trial_responses import joined, responses
+from steelyard.judging.trial_responses import responses
 from steelyard.judging.verdict import Evidence, judge, link_program
 from steelyard.lab import capacity, clocks, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
+from steelyard.lab.course import Course
 from steelyard.lab.parts import LabParts
 from steelyard.lab.scaling import Scaling
 from steelyard.lab.search import SearchInProgress
-from steelyard.model.activity import Activity
 from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
-from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.response import NS_PER_S
-from steelyard.model.sample import Sample
-from steelyard.model.search import SearchResult
 from steelyard.model.study import Study
-from steelyard.model.trial import Capacity, ClockOffset, ClockStep, Phase, Responses, TrialRecord
+from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node import reading_commands
 from steelyard.node.processor import busiest, census, process_time_s
@@ -60,81 +56,6 @@ DRAIN_TIMEOUT_S = 60.0
 COLLECT_TIMEOUT_S = 60.0
 ENGINE_GRACE_S = 60.0
 """The engine's own limit lies behind the phase's, so that a slow system is not taken for a broken engine."""
-
-
-@dataclass
-class Course:
-    """Data received so far from the trial in progress."""
-
-    phases: tuple[str, ...] = (MEASURE,)
-    """Names of the measured phases."""
-    offered: Load | None = None
-    """The load that was ordered, with its rates."""
-    intervals: dict[str, list[Interval]] = field(default_factory=dict)
-    ends: list[tuple[str, Done]] = field(default_factory=list)
-    """Node and the end of each of its measured phases."""
-    traces: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of the files of traces, whose names alone are in the settings."""
-    capacity: Capacity | None = None
-    search: SearchInProgress | None = None
-    scaling: Scaling | None = None
-    """Changes of the cluster's size."""
-    hello: Hello | None = None
-    probed: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
-    """Probe and node to their samples."""
-    own: OwnTime = field(default_factory=OwnTime)
-    clocks: tuple[ClockOffset, ...] = ()
-    clock_step: ClockStep | None = None
-    load_begun_s: float | None = None
-    """When driving began."""
-    moved_frames: MovedFrames | None = None
-    still_busy: Mapping[str, float] = field(default_factory=dict)
-    data: str = ""
-
-    @property
-    def searched(self) -> SearchResult | None:
-        """Result of the search."""
-        return None if self.search is None else self.search.result
-
-    @property
-    def capacity_per_s(self) -> float | None:
-        """The result of the search; None without one, or for a lower bound."""
-        result = self.searched
-        return result.rate_per_s if result is not None and result.outcome == "found" else None
-
-    @property
-    def activities(self) -> tuple[Activity, ...]:
-        """Changes of the cluster's size."""
-        return () if self.scaling is None else self.scaling.activities
-
-    @property
-    def dones(self) -> dict[str, Done]:
-        """The end of the measured phases, by load node."""
-        return joined(self.ends)
-
-    def measured(self) -> list[Interval]:
-        """Intervals of the measured phases, of all load nodes."""
-        return [interval for node in self.intervals.values() for interval in node if interval.phase in self.phases]
-
-    @property
-    def measuring(self) -> bool:
-        """Whether an interval of a measured phase has come in."""
-        return any(interval.phase in self.phases for node in self.intervals.values() for interval in node)
-
-    def by_phase(self) -> dict[str, Responses]:
-        """Responses of each measured phase, if there are several."""
-        by_name = {}
-        for name in self.phases if len(self.phases) > 1 else ():
-            intervals = [interval for interval in self.measured() if interval.phase == name]
-            by_name[name] = responses(intervals, [end for _, end in self.ends if end.phase == name])
-        return by_name
-
-    def samples(self) -> dict[str, list[Sample]]:
-        """Samples of each node, of all probes, in order of time."""
-        nodes: dict[str, list[Sample]] = {}
-        for (_, node), samples in self.probed.items():
-            nodes.setdefault(node, []).extend(samples)
-        return {node: sorted(samples, key=lambda one: one.t_s) for node, samples in nodes.items()}
 
 
 class TrialRunner:

@@ -49,7 +49,7 @@ class ElasticCassandra(Cassandra):
     async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
         """Start a node that bootstraps next to `members`. Returns the bytes that it received."""
         async with self._alone(f"{node.name} joins"):
-            if not _config.joins(node, members) or await _process.living(node) is not None:
+            if not _config.joins(node, members) or await self._lives(node):
                 raise _fault(node, "it cannot join: it runs already")
             if self.settings.client_tls:
                 raise _fault(node, "it cannot join: the certificate of client_tls names the first nodes only")
@@ -148,12 +148,15 @@ class ElasticCassandra(Cassandra):
         """Have the members forget nodes whose join ended early. Until then they refuse any other join, for five
         minutes."""
         for address, node in list(self._failed.items()):
-            if await _process.living(node) is not None:
+            if await self._lives(node):
                 raise _fault(node, "its join ended early, and its server still runs", "wipe the node first")
-            one = members[0]
-            await self._call([one], "assassinate", "-", {one.name: [f"{self._beans_of(one)}={address}"]})
+            targets = {members[0].name: [f"{self._beans_of(members[0])}={address}"]}
+            await self._call(members[:1], "assassinate", "-", targets)
             del self._failed[address]
             self._quarantine(address)
+
+    async def _lives(self, node: Node) -> bool:
+        return await _process.living(node) is not None
 
     def _quarantine(self, address: str) -> None:
         self._quarantined_until[address] = time.monotonic() + _config.quarantine_s(self.settings) + QUARANTINE_GRACE_S
@@ -168,7 +171,7 @@ class ElasticCassandra(Cassandra):
                 )
 
     async def _refuse_failure(self, own: _Log) -> None:
-        if await _process.living(own.node) is None:
+        if not await self._lives(own.node):
             raise await self._died(own.node)
         if own.report.failure:
             raise await _with_last_lines(own.node, "it could not join")
@@ -195,7 +198,10 @@ class ElasticCassandra(Cassandra):
         waiting, looks = list(viewers), 0
         while True:
             ready = await together(self.ready(viewer, len(members)) for viewer in waiting)
-            waiting, looks = [viewer for viewer, one in zip(waiting, ready, strict=True) if not one], looks + 1
+            waiting, looks = (
+                [viewer for viewer, is_ready in zip(waiting, ready, strict=True) if not is_ready],
+                looks + 1,
+            )
             if not waiting:
                 return looks
             if time.monotonic() > deadline:

@@ -204,7 +204,8 @@ class Settings(Value):
     """TCP port of the node's management beans."""
     ring_delay_ms: Annotated[int | None, CassandrasOwn("30000")] = later(None, ge=100, le=600_000)
     """Time that a node which joins or leaves waits for the others to learn of it, on every node. None: 100 ms on the
-    first nodes, which do not wait for each other, and Cassandra's own on nodes that join later."""
+    first nodes, which do not wait for each other, and Cassandra's own on nodes that join later. If it is short, joins
+    fail on busy machines."""
     cleanup: Annotated[Literal["none", "after-joins"], CassandrasOwn("none")] = later("none")
     """Whether nodes remove, after joins, the rows that they no longer own; otherwise these stay on their disks."""
     join_timeout_s: float = later(JOIN_TIMEOUT_S, gt=0, le=86_400)
