@@ -117,3 +117,16 @@ def test_a_short_ring_delay_is_named() -> None:
     told_of = "\n".join(analyse(records, asked, seed=1).caveats)
     assert "The ring delay was 5 s and not Cassandra's 30 s (`system.ring_delay_ms`)" in told_of
     assert "25 s longer" in told_of
+
+
+def test_waits_that_are_not_stretched_are_named() -> None:
+    stretched = [
+        one.model_copy(update={"settings": TrialSettings({**one.settings.root, "system": {"name": "cassandra"},
+                                                          "node": {"dilation": 4.0, "cpus": 1.0}})})
+        for one in growing.records()
+    ]  # fmt: skip
+    asked = study(factors={"policy.name": POLICIES}, node={"dilation": 4.0, "cpus": 1.0})
+    assert any(
+        limit.startswith("Time was stretched, but no wait") for limit in analyse(stretched, asked, seed=1).caveats
+    )
+    assert "no wait" not in limits()

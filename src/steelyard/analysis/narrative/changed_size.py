@@ -40,10 +40,15 @@ def limits(
         yield "A node that joins is cold: its server was not warmed up, those of the other nodes were."
     if any(row.provisioning_s is not None and row.provisioning_s < AT_ONCE_S for row in joins):
         yield (
-            "Provisioning took 0 s, because spare nodes were lent before the start: these times are without the time "
-            "to get a machine."
+            "Provisioning took 0 s, because spare nodes were lent before the start: this is not the time to get a "
+            "machine."
         )
     yield from _ring_delay(study)
+    if not simulated and any(record.settings.node.dilation != 1 for record in records if record.activities):
+        yield (
+            "Time was stretched, but no wait that the system has as a setting, such as its ring delay: in modelled "
+            "time such a phase is shorter than it would be."
+        )
 
 
 def _warmed(study: Study, joins: Sequence[NodeActivity], records: Sequence[TrialRecord], *, simulated: bool) -> bool:

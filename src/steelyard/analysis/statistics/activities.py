@@ -43,7 +43,8 @@ class NodeActivity(TreatmentRow):
     waiting_s: Annotated[float | None, Column(unit="s", head="waiting")] = None
     """Until the nodes of the activity that come before it had arrived: one changes after the other."""
     provisioning_s: Annotated[float | None, Column(unit="s", head="provisioning")] = None
-    """Until the site handed the node over: 0 for a spare, which was lent beforehand."""
+    """Until the site handed the node over. A spare was lent beforehand: what is left is the laboratory's own work, such
+    as reading the facts of the node before it."""
     preparing_s: Annotated[float | None, Column(unit="s", head="preparing")] = None
     """Until its server was executed, instruments and files of the node included; of a node that leaves, until it began
     to."""
