@@ -143,13 +143,13 @@ def background_load(
     has too few readings. A member of a cluster that exists does not say its own use. `there`: when the servers of nodes
     ran that were not there all the time; the use of each is that of its own span, weighted by its length."""
     used: dict[str, float | None] = {}
-    for node, found in samples.items():
+    for node, readings in samples.items():
         if node not in there:
-            used[node] = _node_cores(found, begun_s, ended_s)
+            used[node] = _node_cores(readings, begun_s, ended_s)
             continue
         span = there[node].within(Span(begun_s, ended_s))
         # A server that ran for less than a few readings used as good as nothing of the whole span.
-        cores = _node_cores(found, span.begun_s, span.ended_s)
+        cores = _node_cores(readings, span.begun_s, span.ended_s)
         used[node] = (cores or 0.0) * span.seconds / (ended_s - begun_s)
     for node, seconds in own.load_s.items():
         if used.get(node) is None:

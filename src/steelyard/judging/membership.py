@@ -34,19 +34,19 @@ ALWAYS = Span()
 def spans(activities: Sequence[Activity], from_mark: str = STARTED, to_mark: str = LEFT) -> dict[str, Span]:
     """From one mark to another, for each node that joined or left; all others were there all the time. By default the
     time in which a node's server ran: a server that never came into service ended with its activity."""
-    found: dict[str, Span] = {}
+    by_node: dict[str, Span] = {}
     for activity in activities:
         marks = {(mark.node, mark.name): mark.t_s for mark in activity.marks}
         for node in activity.nodes:
-            begun_s, ended_s = found.get(node, ALWAYS)
+            begun_s, ended_s = by_node.get(node, ALWAYS)
             if activity.kind == "scale-in":
                 ended_s = marks.get((node, to_mark), ended_s)
             else:
                 begun_s = marks.get((node, from_mark), math.inf)
                 if (node, IN_SERVICE) not in marks:
                     ended_s = max(begun_s, activity.ended_s if activity.ended_s is not None else math.inf)
-            found[node] = Span(begun_s, ended_s)
-    return found
+            by_node[node] = Span(begun_s, ended_s)
+    return by_node
 
 
 def in_service(activities: Sequence[Activity]) -> dict[str, Span]:

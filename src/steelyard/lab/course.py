@@ -1,4 +1,4 @@
-"""What a trial in progress has received so far: records of the engine, readings of probes, what was decided."""
+"""Data of a trial in progress: records of the engine, readings of probes, changes of size."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Members:
 
     @property
     def steady(self) -> tuple[Node, ...]:
-        """Nodes in service that stay: a leaving one ends by itself."""
+        """Nodes in service that stay, without those that are leaving."""
         return tuple(node for node in self.in_service if node not in self.leaving)
 
     def begin_join(self) -> Node:

@@ -61,7 +61,7 @@ class PolicyChoice(Value):
         return tuple(Desired(at_s, nodes, f"scheduled: {nodes} nodes at {at_s:g} s") for at_s, nodes in self.times)
 
     def sizes(self, nodes: int) -> tuple[int, int]:
-        """The smallest and the largest size of a cluster that begins with so many nodes."""
+        """The smallest and the largest size of a cluster that begins with this number of nodes."""
         every = (nodes, *(desired.nodes for desired in self.desired()))
         bound = self.max_nodes if self.changes and self.max_nodes is not None else nodes
         return min(every), max(*every, bound)

@@ -17,8 +17,8 @@ from steelyard.system.base import Elastic, ValidatesLoad
 def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
     """Errors for policies that a cluster, a load or an engine cannot follow."""
     every = [one for one in distinct(plan, "site", "system", "load", "data", "node", "policy") if one.policy.changes]
-    found = [error for settings in every for error in _of(settings, abilities)]
-    yield from {error.message: error for error in found}.values()
+    errors = [error for settings in every for error in _of(settings, abilities)]
+    yield from {error.message: error for error in errors}.values()
 
 
 def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
@@ -32,8 +32,7 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
         )
     if settings.engine != "agent":
         yield StudyError(
-            f"engine {settings.engine} learns of new nodes by its driver, unobserved, so that nobody could say when "
-            "the first operation went to one",
+            f"engine {settings.engine} does not report when its driver sends the first operation to a new node",
             'load.engine = "agent"',
             key="load.engine",
             read=settings.engine,

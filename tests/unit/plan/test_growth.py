@@ -34,7 +34,7 @@ def refused(tmp_path: Path, **changes: Any) -> list[StudyError]:
 @pytest.mark.parametrize(
     ("changes", "key", "words"),
     [
-        ({"load": {"duration_s": 60, "engine": "latte"}}, "load.engine", "unobserved"),
+        ({"load": {"duration_s": 60, "engine": "latte"}}, "load.engine", "does not report"),
         (
             {"load": {"schedule": "search", "objective": ["response_ms_p99 <= 20"], "threads": 256}},
             "policy.name",
