@@ -205,13 +205,13 @@ class ProbeProcesses:
         await _all_started(begun, self._readings, self._first_reading_s)
 
     def let_go(self, node: str) -> None:
-        """Expect no more readings of a node, whose commands may end by themselves from now on."""
+        """Expect no more readings of a node, whose commands may end from now on."""
         self._readings.gone |= {who for who in self._readings.samples if who[1] == node}
 
     async def end(self, node: str | None = None) -> None:
         """End the commands that read a node alone, or all."""
         ending = [each for each in self._running if node is None or each[0].placement.speaks_of == (node,)]
-        # First the readers, to which a command that is ended here would have ended by itself.
+        # First the readers, to which a command that is ended here would have ended unasked.
         for _, reader in ending:
             reader.cancel()
         await asyncio.gather(*(reader for _, reader in ending), return_exceptions=True)
@@ -219,7 +219,7 @@ class ProbeProcesses:
 
 
 def _placed(probe: Probe, groups: Sequence[Sequence[Watched]]) -> list[tuple[Probe, Placement]]:
-    """The commands of a probe that read each group by itself, each command once. Raises ProbeError if none finds
+    """The commands of a probe for each group of nodes, each command once. Raises ProbeError if none finds
     anything to read."""
     placements: list[Placement] = []
     failure = None
