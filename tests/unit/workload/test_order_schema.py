@@ -60,20 +60,8 @@ def test_it_refuses_what_the_agent_would_not_understand(change: dict[str, object
 def test_records_example() -> None:
     lines = (ROOT / "schema" / "records.example.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
-<<<<<<< HEAD
-    assert [record["record"] for record in records] == [
-        "hello",
-        "connected",
-        "interval",
-        "done",
-        "routed",
-        "sample",
-        "error",
-    ]
-=======
     kinds = ["hello", "connected", "interval", "done", "routed", "sample", "error"]
     assert [record["record"] for record in records] == kinds
->>>>>>> w-sim
     assert [json.dumps(record, separators=(",", ":")) for record in records] == lines
     for counts in records[2]["counts"]:
         assert all(low <= high and count > 0 for low, high, count in counts["buckets"])
