@@ -120,9 +120,9 @@ impl Moving {
             "LEAVING: sleeping {delay_ms} ms for batch processing and pending range setup"
         ));
         thread::sleep(self.growth.ring_delay);
-        self.log.info("LEAVING: streaming data to other nodes");
+        self.log.info("LEAVING: replaying batch log and streaming data to other nodes");
         self.stream(self.members.len())?;
-        self.log.info("LEAVING: stream acks all received");
+        self.log.info("All sessions completed");
         let stays = self.growth.ring_delay.max(LEFT_AT_LEAST);
         let at = self.switch()?;
         let stays_ms = stays.as_millis();

@@ -13,7 +13,6 @@ from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
 from steelyard.judging.attempts import is_cut, orders_of_treatment
 from steelyard.judging.measures import with_derived
-from steelyard.judging.membership import changed
 from steelyard.judging.server_warm_up import still_falling
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
@@ -313,7 +312,7 @@ def counts_nodes(frame: TrialFrame, study: Study, size: str) -> bool:
 def of_constant_size(frame: TrialFrame, study: Study, records: Iterable[TrialRecord]) -> TrialFrame:
     """The trials of clusters that kept their size, for statistics that read the number of nodes as a size: that of all
     others is the number at the beginning. Every trial where no factor is the number of nodes."""
-    gone = {record.key for record in records if changed(record)}
+    gone = {record.key for record in records if record.activities}
     if not gone or not any(counts_nodes(frame, study, name) for name in frame.factors):
         return frame
     kept = [key not in gone for key in frame.data.select("trial_id", "attempt").rows()]

@@ -37,6 +37,7 @@ class AgentEngine:
     """Runs `steelyard-agent load` on every load node and passes its records on as they arrive."""
 
     calibrated_as = "agent"
+    reports_routing = True
 
     async def drive(
         self,

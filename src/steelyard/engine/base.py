@@ -25,6 +25,14 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class ReportsRouting(Protocol):
+    """Ability: learns of nodes that join and leave, and says when the first operation went to a new one (record
+    `routed`). A policy needs it."""
+
+    reports_routing: bool
+
+
+@runtime_checkable
 class DrivenByWords(Protocol):
     """Ability: takes the phases of a load as they are decided, on one set of connections. A search needs it."""
 

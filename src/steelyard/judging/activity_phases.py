@@ -6,51 +6,14 @@ its time, so that the phases of a node always sum to the time from the desired s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from steelyard.model.activity import (
-    CLEANED,
-    GOSSIPING,
-    IN_SERVICE,
-    LEAVING,
-    LEFT,
-    LENT,
-    LISTENING,
-    RING_DELAY,
-    ROUTED,
-    SETTLED,
-    STARTED,
-    STREAMED,
-    STREAMING,
-    Activity,
-    Mark,
-)
+from steelyard.model.activity import AFTER, CLEANED, IN_SERVICE, LEFT, OF_JOIN, OF_LEAVE, ROUTED, Activity, Mark
 
 WAITING: Final = "waiting"
 """Phase of a node that waits until the nodes of its activity that come before it have arrived."""
 UNFINISHED: Final = "unfinished"
 """Phase from the last mark of a node that did not arrive to the end of its activity."""
-OF_JOIN: Final[Mapping[str, str]] = {
-    LENT: "provisioning",
-    STARTED: "preparing",
-    GOSSIPING: "starting",
-    RING_DELAY: "schema",
-    STREAMING: "ring delay",
-    STREAMED: "streaming",
-    LISTENING: "opening",
-    IN_SERVICE: "joining",
-}
-"""Marks of a join, each with the phase that it ends."""
-OF_LEAVE: Final[Mapping[str, str]] = {
-    LEAVING: "preparing",
-    STREAMING: "ring delay",
-    STREAMED: "streaming",
-    LEFT: "leaving",
-}
-"""Marks of a leave, each with the phase that it ends."""
-AFTER: Final[Mapping[str, str]] = {ROUTED: "discovery", CLEANED: "cleanup", SETTLED: "settling"}
-"""Marks after the arrival, each with the phase that it ends; no part of the whole."""
 
 
 class NodePhase(NamedTuple):
@@ -97,6 +60,14 @@ def phases(activity: Activity, node: str) -> tuple[NodePhase, ...]:
     return tuple(in_order)
 
 
+def phase_in_progress(activity: Activity, node: str) -> str:
+    """The phase of a node that has not arrived: that which its next mark ends."""
+    names = OF_LEAVE if activity.kind == "scale-in" else OF_JOIN
+    reached = {mark.name for mark in activity.marks if mark.node == node}
+    ahead = [phase for place, phase in enumerate(names.values()) if reached.isdisjoint(list(names)[place:])]
+    return ahead[0] if ahead else list(names.values())[-1]
+
+
 def phases_after(activity: Activity, node: str) -> tuple[NodePhase, ...]:
     """What followed the arrival of a node: its discovery by the load client and, of the last node of its activity, what
     the other members did once all had arrived."""
@@ -108,9 +79,7 @@ def phases_after(activity: Activity, node: str) -> tuple[NodePhase, ...]:
         for mark in activity.marks
         if mark.name == ROUTED and mark.node == node
     ][:1]
-    last_s = arrived.t_s
-    for name in (CLEANED, SETTLED) if node == activity.nodes[-1] else ():
-        if times_s := [mark.t_s for mark in activity.marks if mark.name == name]:
-            after.append(NodePhase(AFTER[name], node, last_s, max(times_s)))
-            last_s = max(times_s)
+    cleaned_s = [mark.t_s for mark in activity.marks if mark.name == CLEANED]
+    if cleaned_s and node == activity.nodes[-1]:
+        after.append(NodePhase(AFTER[CLEANED], node, arrived.t_s, max(cleaned_s)))
     return tuple(after)

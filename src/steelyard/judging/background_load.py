@@ -148,9 +148,10 @@ def background_load(
             used[node] = _node_cores(readings, begun_s, ended_s)
             continue
         span = there[node].within(Span(begun_s, ended_s))
-        # A server that ran for less than a few readings used as good as nothing of the whole span.
         cores = _node_cores(readings, span.begun_s, span.ended_s)
-        used[node] = (cores or 0.0) * span.seconds / (ended_s - begun_s)
+        if cores is None and span.seconds < LEAST_READINGS + INTERVAL_S:
+            cores = 0.0  # next to nothing of the whole span
+        used[node] = None if cores is None else cores * span.seconds / (ended_s - begun_s)
     for node, seconds in own.load_s.items():
         if used.get(node) is None:
             used[node] = seconds / (ended_s - begun_s) if ended_s > begun_s else 0.0
@@ -160,9 +161,12 @@ def background_load(
         read = [node for node in samples if machines.kernel(node) == kernel]
         if any(node not in known for node in read):
             continue
-        always = [node for node in read if node not in there] or read
+        always = [node for node in read if node not in there]
         whole = [_machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s) for node in always]
         busy = [cores for cores in whole if cores is not None]
+        if not always:
+            # A machine of its own, read while its node was there: what it did else is not known.
+            continue
         if not busy:
             return None
         of = max(machines.cores.get(node, 0) for node in read)

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from steelyard.model import responses as registered
-from steelyard.model.activity import Activity
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load, LoadPhase, Offered
 from steelyard.model.node_limits import NodeLimits
@@ -105,7 +104,6 @@ def modelled(record: TrialRecord) -> TrialRecord:
                 COVARIATE: k,
             },
             "phases": tuple(_phase(record, phase) for phase in record.phases),
-            "activities": tuple(_activity(record, activity) for activity in record.activities),
             "offered_rate_per_s": None if rate_per_s is None else rate_per_s * k,
             "capacity": None if capacity is None else _capacity(capacity, k),
             "search": None if search is None else _search(search, k),
@@ -182,13 +180,6 @@ def _response(name: str, value: float, k: float) -> float:
 def _phase(record: TrialRecord, phase: PhaseTime) -> PhaseTime:
     left_s = None if phase.left_s is None else modelled_s(record, phase.left_s)
     return phase.model_copy(update={"entered_s": modelled_s(record, phase.entered_s), "left_s": left_s})
-
-
-def _activity(record: TrialRecord, activity: Activity) -> Activity:
-    marks = tuple(mark.model_copy(update={"t_s": modelled_s(record, mark.t_s)}) for mark in activity.marks)
-    ended_s = None if activity.ended_s is None else modelled_s(record, activity.ended_s)
-    begun_s = modelled_s(record, activity.begun_s)
-    return activity.model_copy(update={"begun_s": begun_s, "ended_s": ended_s, "marks": marks})
 
 
 def _capacity(capacity: Capacity, k: float) -> Capacity:

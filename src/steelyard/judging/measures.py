@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from steelyard.judging.membership import mean_nodes
+from steelyard.judging.membership import ALWAYS, Span, in_service, mean_nodes, spans
 from steelyard.model import power, responses
 from steelyard.model.facts import MACHINE, of_systems, role_of
 from steelyard.model.measure import POINT_S, Measure
@@ -100,20 +100,24 @@ def measures_of(
 def seconds_of(
     name: str, record: TrialRecord, readings: Readings, facts: Facts, step_s: float = 1.0
 ) -> list[float | None]:
-    """A measure in each step of the measured span, the mean over its nodes; None if a node's readings do not cover
-    it. Empty if a node has none. The measure is a mean over time."""
+    """A measure in each step of the measured span, the mean over the nodes that were there; None if a node's readings
+    do not cover it. Empty if a node has none. The measure is a mean over time."""
     measure, span = _measure(responses.of(name)), record.measured_span
     if span is None:
         return []
-    nodes = nodes_of(measure, readings, facts, record.shares)
+    nodes = _served(nodes_of(measure, readings, facts, record.shares), record)
     known = [pieces_of(measure, node, readings, facts, span) for node in nodes]
     by_node = [points(pieces, span[1] - span[0], step_s) for pieces in known if pieces]
     if not by_node or len(by_node) < len(nodes):
         return []
-    return [
-        None if None in values else math.fsum(value for value in values if value is not None) / len(values)
-        for values in zip(*by_node, strict=True)
-    ]
+    there = [spans(record.activities).get(node, ALWAYS) for node in nodes]
+    means: list[float | None] = []
+    for place, values in enumerate(zip(*by_node, strict=True)):
+        step = Span(span[0] + place * step_s, span[0] + (place + 1) * step_s)
+        of_step = [value for value, one in zip(values, there, strict=True) if step.within(one) == step]
+        known_ones = [value for value in of_step if value is not None]
+        means.append(math.fsum(known_ones) / len(known_ones) if known_ones and None not in of_step else None)
+    return means
 
 
 def with_derived(record: TrialRecord, study: Study) -> TrialRecord:
@@ -205,6 +209,12 @@ def nodes_of(measure: Measure, readings: Readings, facts: Facts, shares: Sequenc
     return nodes if own else nodes[:1]
 
 
+def _served(nodes: Sequence[str], record: TrialRecord) -> list[str]:
+    """The nodes without those that were to join and never came into service."""
+    served = in_service(record.activities)
+    return [node for node in nodes if served.get(node, ALWAYS).begun_s < math.inf]
+
+
 def power_of(readings: Readings, node: str) -> tuple[str, ...]:
     """The metrics that make up a node's power."""
     return power.power_metrics(readings.get(node, {}))
@@ -214,7 +224,7 @@ def _value(
     measure: Measure, record: TrialRecord, readings: Readings, facts: Facts, span: tuple[float, float]
 ) -> float | None:
     """The number that samples give; None if a node has no reading, or if it is per operation and there was none."""
-    nodes = nodes_of(measure, readings, facts, record.shares)
+    nodes = _served(nodes_of(measure, readings, facts, record.shares), record)
     by_node = [pieces_of(measure, node, readings, facts, span) for node in nodes]
     known = [pieces for pieces in by_node if pieces]
     if not known or len(known) < len(by_node):

@@ -4,7 +4,7 @@ functions, and verification calls them again."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from steelyard.model.activity import IN_SERVICE, LEAVING, LEFT, STARTED, Activity
@@ -71,25 +71,12 @@ def sizes(nodes: int, activities: Sequence[Activity]) -> list[tuple[float, int]]
     return steps
 
 
-def changed(record: TrialRecord) -> bool:
-    """Whether the cluster had another size than that of its treatment for a part of the trial, or was about to."""
-    return bool(record.activities)
-
-
 def mean_nodes(record: TrialRecord) -> float:
     """Mean number of database nodes whose server ran during the measured phase: node-seconds over seconds. The size
     itself where it did not change."""
     nodes, span = record.settings.site.nodes, record.measured_span
     if not record.activities or span is None or span[1] <= span[0]:
         return nodes
-    measured = Span(*span)
-    there = spans(record.activities)
-    joiners = {node for activity in record.activities if activity.kind == "scale-out" for node in activity.nodes}
-    others_s = sum(there[node].within(measured).seconds - measured.seconds for node in there if node not in joiners)
-    joined_s = sum(there[node].within(measured).seconds for node in joiners)
-    return nodes + (joined_s + others_s) / measured.seconds
-
-
-def shares_of(there: Mapping[str, Span], measured: Span) -> dict[str, float]:
-    """Fraction of a measured span for which each node was there; those that were there all the time are left out."""
-    return {node: span.within(measured).seconds / measured.seconds for node, span in there.items() if measured.seconds}
+    measured, there = Span(*span), spans(record.activities).values()
+    fixed = nodes - sum(node.begun_s == -math.inf for node in there)
+    return fixed + sum(node.within(measured).seconds for node in there) / measured.seconds

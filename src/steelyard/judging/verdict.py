@@ -231,6 +231,9 @@ def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
     served = in_service(evidence.activities)
     for (probe, node), times_s in sorted(evidence.heard.items()):
         span = served.get(node, ALWAYS).within(Span(begun_s, ended_s))
+        if node in served and times_s:
+            # Instruments that read a server begin when it serves.
+            span = span.within(Span(min(times_s), ended_s))
         gap_s = longest_gap_s(times_s, *span)
         reasons += over(ReasonKind.PROBE_GAP, gap_s, limits.probe_gap_s, "s", f"{probe} on {node}")
     return reasons

@@ -61,7 +61,7 @@ class Course:
     @property
     def activities(self) -> tuple[Activity, ...]:
         """Changes of the cluster's size."""
-        return () if self.scaling is None else self.scaling.activities
+        return () if self.scaling is None else tuple(self.scaling.activities)
 
     @property
     def dones(self) -> dict[str, Done]:

@@ -18,6 +18,8 @@ class Members:
         self.started = self.in_service
         """Nodes on which the system was started, those that left or failed included, in order of start."""
         self.leaving: tuple[Node, ...] = ()
+        self.gone: tuple[Node, ...] = ()
+        """Nodes that have left."""
         self.changed = False
         """Whether a node has been started or has begun to leave since the start of the cluster."""
 
@@ -27,27 +29,30 @@ class Members:
         return (*self.started, *self.spares)
 
     @property
-    def steady(self) -> tuple[Node, ...]:
+    def staying(self) -> tuple[Node, ...]:
         """Nodes in service that stay, without those that are leaving."""
         return tuple(node for node in self.in_service if node not in self.leaving)
 
-    def begin_join(self) -> Node:
-        """The next spare, which is started from now on. Raises IndexError without one."""
-        node, self.spares = self.spares[0], self.spares[1:]
+    @property
+    def unsettled(self) -> bool:
+        """Whether a join or a leave has begun and was not completed, so that members differ in what they see."""
+        return bool(self.leaving) or len(self.started) > len(self.in_service) + len(self.gone)
+
+    def begin_join(self, node: Node) -> None:
+        """A spare is started from now on."""
+        self.spares = tuple(other for other in self.spares if other != node)
         self.started, self.changed = (*self.started, node), True
-        return node
 
     def joined(self, node: Node) -> None:
         """A started node has come into service."""
         self.in_service = (*self.in_service, node)
 
-    def begin_leave(self) -> Node:
-        """The youngest member, which leaves from now on."""
-        node = self.steady[-1]
+    def begin_leave(self, node: Node) -> None:
+        """A member leaves from now on."""
         self.leaving, self.changed = (*self.leaving, node), True
-        return node
 
     def left(self, node: Node) -> None:
         """A leaving node is gone. A name is used once per start, so it is no spare afterwards."""
         self.in_service = tuple(other for other in self.in_service if other != node)
         self.leaving = tuple(other for other in self.leaving if other != node)
+        self.gone = (*self.gone, node)

@@ -39,7 +39,7 @@ async def while_alive(
     living: Callable[[], Sequence[Node]],
     checks: Sequence[Callable[[], None]] = (),
 ) -> None:
-    """Await what drives load, but end it as soon as one of the nodes that are to live has died, or one of `checks`
+    """Await what drives load, but end it as soon as a node that should be alive has died, or one of `checks`
     raises. Raises SystemFault for
     a dead node, with its name and the last lines of its logs."""
     ended = asyncio.Event()

@@ -20,6 +20,7 @@ from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Sample
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
+from steelyard.node.processor import process_time_s
 from steelyard.node.secrets import cql_credentials
 from steelyard.probe.base import READ_EVERY_S, Placement, Probe, Watched, placements_of
 from steelyard.site.base import PATIENCE
@@ -53,10 +54,12 @@ class Readings:
     """When each last said a line."""
     last_words: dict[Instrument, Path] = field(default_factory=dict)
     """Files with what each instrument's command wrote to its standard error."""
+    spent_s: float = 0.0
+    """Processor seconds of the probes' processes that have ended."""
     gone: set[Instrument] = field(default_factory=set)
     """Instruments of nodes that leave: nothing more is expected of them."""
-    processes: ProbeProcesses | None = None
-    """The running commands; None once nothing is watched."""
+    processes: ProbeProcesses = field(init=False)
+    """The running commands."""
 
     def on_our_clock(self, samples: Iterable[Sample], where: str) -> list[Sample]:
         """Samples with their times on the conductor's clock; `where`: the node whose clock they are by."""
@@ -72,6 +75,10 @@ class Readings:
         """Let go of samples that no trial needs any more."""
         for who, samples in self.samples.items():
             self.samples[who] = [one for one in samples if one.t_s >= t_s]
+
+    def let_go(self, node: str) -> None:
+        """Expect no more readings of a node, whose commands may end from now on."""
+        self.gone |= {who for who in self.samples if who[1] == node}
 
     def check(self) -> None:
         """Raises ProbeError for an instrument that has said nothing for SILENCE_S beyond its interval."""
@@ -189,24 +196,20 @@ class ProbeProcesses:
         begun = []
         for probe, placement in (one for each in self._probes if wanted(each) for one in _placed(each, groups)):
             last_words = self._folder / f"{len(self._running)}.stderr"
-            for node in placement.speaks_of:
-                self._readings.samples.setdefault((probe.name, node), [])
-                self._readings.last_words[probe.name, node] = last_words
             known = cql_credentials() if placement.asks_cluster else {}
             pipe = asyncio.subprocess.PIPE
             process = await spawn(
                 placement.on, placement.argv, stdout=pipe, stderr=last_words, watch=True, variables=known
             )
             self._readings.process_ids.append(process.pid)
+            for node in placement.speaks_of:
+                self._readings.samples.setdefault((probe.name, node), [])
+                self._readings.last_words[probe.name, node] = last_words
             running = _Running(probe, placement, process, last_words)
             begun.append(running)
             reader = asyncio.create_task(_read(running, self._readings, self._watcher))
             self._running.append((running, reader))
         await _all_started(begun, self._readings, self._first_reading_s)
-
-    def let_go(self, node: str) -> None:
-        """Expect no more readings of a node, whose commands may end from now on."""
-        self._readings.gone |= {who for who in self._readings.samples if who[1] == node}
 
     async def end(self, node: str | None = None) -> None:
         """End the commands that read a node alone, or all."""
@@ -214,6 +217,11 @@ class ProbeProcesses:
         # First the readers, to which a command that is ended here would have ended unasked.
         for _, reader in ending:
             reader.cancel()
+        for running, _ in ending:
+            self._readings.spent_s += process_time_s(running.process.pid)
+        self._readings.process_ids = [
+            pid for pid in self._readings.process_ids if pid not in {running.process.pid for running, _ in ending}
+        ]
         await asyncio.gather(*(reader for _, reader in ending), return_exceptions=True)
         await asyncio.gather(*(end(running.process, END_GRACE_S) for running, _ in ending))
 

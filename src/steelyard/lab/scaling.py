@@ -1,15 +1,19 @@
-"""Changes of size during a trial: carries out what the policy desires, one node at a time, while the load runs."""
+"""Changes of size during a trial: brings the cluster to the sizes that its policy desires while the load runs, one node
+at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal
 
 from steelyard.events.base import Watcher
 from steelyard.events.kept import ActivityBegan, ActivityEnded
 from steelyard.events.shown import Waiting
+from steelyard.judging.activity_phases import arrival, phase_in_progress
 from steelyard.lab import clocks
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.probe_processes import watched_nodes
@@ -22,10 +26,13 @@ from steelyard.model.policy import Desired
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
 from steelyard.probe.base import Probe, ReadsWay
-from steelyard.system.base import Elastic, MarkIt
+from steelyard.system.base import Elastic
 from steelyard.wire.record import Routed
 
 SAY_EVERY_S = 1.0
+LOOK_EVERY_S = 0.5
+
+Kind = Literal["scale-out", "scale-in"]
 
 
 class Scaling:
@@ -39,13 +46,8 @@ class Scaling:
         self._watcher = watcher
         self._measured = asyncio.Event()
         self._begun_s = 0.0
-        self._activities: list[Activity] = []
-        self._routed: list[Mark] = []
-
-    @property
-    def activities(self) -> tuple[Activity, ...]:
-        """The activities so far, each with the marks that the load client reported."""
-        return tuple(_with(one, self._routed) for one in self._activities)
+        self.activities: list[Activity] = []
+        """Changes of size so far, in order of time."""
 
     def measuring(self, begun_s: float) -> None:
         """The measured phase has begun, at this time."""
@@ -53,15 +55,17 @@ class Scaling:
         self._measured.set()
 
     def routed(self, record: Routed) -> None:
-        """The load client has sent its first operation to a node."""
+        """The load client has sent its first operation to a node that joined."""
         started = self._cluster.members.started
         contacts = self._cluster.system.endpoint(started, self._schema).contacts
         node = dict(zip(contacts, (node.name for node in started), strict=True)).get(record.contact)
-        if node is not None and all(mark.node != node for mark in self._routed):
-            self._routed.append(Mark(name=ROUTED, t_s=record.t_s, node=node, by="load"))
+        for place, activity in enumerate(self.activities):
+            if activity.kind == "scale-out" and node in activity.nodes:
+                mark = Mark(name=ROUTED, t_s=record.t_s, node=node or "", by="load")
+                self.activities[place] = _with_mark(activity, mark)
 
     async def beside(self, driving: Awaitable[None]) -> None:
-        """Drive the load and carry out the policy meanwhile. What is not complete when the load ends is unfinished."""
+        """Drive the load and follow the policy meanwhile. What is not complete when the load ends is unfinished."""
         if not self._policy.changes:
             await driving
             return
@@ -85,104 +89,101 @@ class Scaling:
 
     async def _follow(self) -> None:
         await self._measured.wait()
+        members = self._cluster.members
         for desired in self._policy.desired():
             await asyncio.sleep(self._begun_s + desired.at_s - time.time())
-            change = desired.nodes - len(self._cluster.members.steady)
-            if change > 0:
-                await self._carry_out("scale-out", change, desired, self._join)
+            change = desired.nodes - len(members.staying)
+            if change > 0 and members.spares:
+                await self._change("scale-out", members.spares[:change], desired)
             elif change < 0:
-                await self._carry_out("scale-in", -change, desired, self._leave)
+                await self._change("scale-in", members.staying[: change - 1 : -1], desired)
 
-    async def _carry_out(self, kind: str, count: int, desired: Desired, one: Callable[[int], Awaitable[None]]) -> None:
-        members = self._cluster.members
-        nodes = members.spares[:count] if kind == "scale-out" else tuple(reversed(members.steady))[:count]
+    async def _change(self, kind: Kind, nodes: Sequence[Node], desired: Desired) -> None:
+        """Have the nodes join or leave, one after the other."""
         names = tuple(node.name for node in nodes)
-        begun_s = time.time()
-        place = len(self._activities)
-        self._activities.append(Activity(kind=kind, nodes=names, cause=desired.reason, begun_s=begun_s))
+        self.activities.append(Activity(kind=kind, nodes=names, cause=desired.reason, begun_s=time.time()))
         self._watcher.tell(ActivityBegan(trial=self._trial, kind=kind, nodes=names, cause=desired.reason))
         try:
-            for _ in nodes:
-                await one(place)
-            if kind == "scale-out":
-                await self._elastic.clean_up(members.in_service[: -len(nodes)])
-                self._mark(place, CLEANED, "")
-            self._update(place, outcome="done")
+            for node in nodes:
+                await (self._join(node) if kind == "scale-out" else self._leave(node))
+            # The last to join has only what it owns.
+            earlier = [node for node in self._cluster.members.staying if node != nodes[-1]]
+            if kind == "scale-out" and await self._elastic.clean_up(earlier):
+                self._mark(nodes[-1], CLEANED)
+            self._update(outcome="done")
         except SystemFault as fault:
-            self._update(place, outcome="failed", error=fault.in_a_line)
+            self._update(outcome="failed", error=fault.in_a_line)
         finally:
-            self._update(place, ended_s=time.time())
-            ended = self._activities[place]
+            self._update(ended_s=time.time())
+            ended = self.activities[-1]
             self._watcher.tell(
                 ActivityEnded(trial=self._trial, kind=kind, nodes=names, outcome=ended.outcome, error=ended.error)
             )
 
-    async def _join(self, place: int) -> None:
-        cluster = self._cluster
+    async def _join(self, node: Node) -> None:
+        cluster, readings = self._cluster, self._cluster.readings
         before = cluster.members.in_service
-        node = cluster.members.begin_join()
-        mark = self._marker(place, node)
-        mark(LENT, None)
+        cluster.members.begin_join(node)
+        cluster.facts[system_facts_name(node.name)] = {}
+        self._mark(node, LENT)
         try:
-            cluster.readings.offsets_s = {
-                **cluster.readings.offsets_s,
-                **{name: reading.offset_s for name, reading in (await clocks.read([node])).items()},
-            }
-            await self._watch(node, lambda probe: not isinstance(probe, ReadsWay))
-            received = await self._saying(node, "joining", self._elastic.join(node, before, mark))
-            self._received(place, node, received)
+            offsets_s = {name: reading.offset_s for name, reading in (await clocks.read([node])).items()}
+            readings.offsets_s = {**readings.offsets_s, **offsets_s}
+            joining = self._elastic.join(node, before, functools.partial(self._mark, node))
+            received, _ = await together([self._saying(node, "joining", joining), self._watch_server(node)])
+            self._arrived(node, IN_SERVICE, received)
             cluster.members.joined(node)
-            await self._watch(node, lambda probe: isinstance(probe, ReadsWay))
             cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
             if differing := await cluster.system.differing(node):
                 cluster.differing[node.name] = differing
-        except BaseException:
+            await self._watch(node, lambda probe: isinstance(probe, ReadsWay))
+        except BaseException as error:
+            readings.let_go(node.name)
+            if isinstance(error, SystemFault):
+                self._update(outcome="failed", error=error.in_a_line)
             if node not in cluster.members.in_service:
-                await to_the_end(self._abandon(node))
+                # Its logs are collected with those of the others; its data are removed at the end of the start.
+                await to_the_end(cluster.system.kill(node))
             raise
 
-    async def _abandon(self, node: Node) -> None:
-        """End a server that did not come into service, and remove its data; the cluster goes on without it."""
-        cluster = self._cluster
-        if cluster.readings.processes is not None:
-            cluster.readings.processes.let_go(node.name)
-        await cluster.system.kill(node)
-        await cluster.system.wipe(node)
-
-    async def _leave(self, place: int) -> None:
-        cluster = self._cluster
+    async def _leave(self, node: Node) -> None:
+        cluster, readings = self._cluster, self._cluster.readings
         before = cluster.members.in_service
-        node = cluster.members.begin_leave()
-        if cluster.readings.processes is not None:
-            cluster.readings.processes.let_go(node.name)
-        mark = self._marker(place, node)
-        sent = await self._saying(node, "leaving", self._elastic.leave(node, before, mark))
-        self._received(place, node, sent)
+        cluster.members.begin_leave(node)
+        readings.let_go(node.name)
+        leaving = self._elastic.leave(node, before, functools.partial(self._mark, node))
+        self._arrived(node, LEFT, await self._saying(node, "leaving", leaving))
         cluster.members.left(node)
-        if all(one.name != LEFT or one.node != node.name for one in self._activities[place].marks):
-            mark(LEFT, None)
-        if cluster.readings.processes is not None:
-            await cluster.readings.processes.end(node.name)
+        await readings.processes.end(node.name)
+
+    async def _watch_server(self, node: Node) -> None:
+        """Start the probes of a node that need no way into its server: before the server, whose processor time is the
+        node's from the first moment, or, where it is told by its processes, as soon as there are any."""
+        while not node.cgroups and not await self._cluster.system.process_ids(node):
+            await asyncio.sleep(LOOK_EVERY_S)
+        await self._watch(node, lambda probe: not isinstance(probe, ReadsWay))
 
     async def _watch(self, node: Node, wanted: Callable[[Probe], bool]) -> None:
         """Start the wanted probes of a node."""
-        cluster = self._cluster
-        if cluster.readings.processes is not None:
-            watched = await watched_nodes(cluster.system, [node])
-            await cluster.readings.processes.begin([watched], wanted)
+        watched = await watched_nodes(self._cluster.system, [node])
+        await self._cluster.readings.processes.begin([watched], wanted)
 
     async def _saying(self, node: Node, what: str, acting: Awaitable[int | None]) -> int | None:
-        """Await a join or leave, and say every second what the node does."""
+        """Await a join or leave, and say every second in which phase the node is."""
         begun_s = time.monotonic()
         task = asyncio.ensure_future(acting)
+
+        async def ended() -> None:
+            await asyncio.wait([task])
+
         try:
             while not (await asyncio.wait([task], timeout=SAY_EVERY_S))[0]:
-                doing = await self._cluster.system.waiting_for(node)
-                self._watcher.tell(Waiting(f"{node.name} {what}: {doing}, {time.monotonic() - begun_s:.0f} s"))
+                phase = phase_in_progress(self.activities[-1], node.name)
+                self._watcher.tell(Waiting(f"{node.name} {what}: {phase}, {time.monotonic() - begun_s:.0f} s"))
             return task.result()
         finally:
             task.cancel()
-            await asyncio.wait([task])
+            await to_the_end(ended())
 
     @property
     def _elastic(self) -> Elastic:
@@ -191,36 +192,26 @@ class Scaling:
             raise SystemFault(f"system {system.name} cannot change its size while it runs", 'set policy.name = "none"')
         return system
 
-    def _marker(self, place: int, node: Node) -> MarkIt:
-        """A function that adds marks of a node, whose times are by its own clock, to an activity."""
+    def _mark(self, node: Node, name: str, t_s: float | None = None) -> None:
+        """Add a mark of a node to the activity in progress: now, or at a time of the node's own clock."""
+        if t_s is None:
+            mark = Mark(name=name, t_s=time.time(), node=node.name)
+        else:
+            offset_s = self._cluster.readings.offsets_s.get(node.name, 0.0)
+            mark = Mark(name=name, t_s=t_s - offset_s, node=node.name, by="log")
+        self.activities[-1] = _with_mark(self.activities[-1], mark)
 
-        def mark(name: str, t_s: float | None) -> None:
-            if t_s is None:
-                self._mark(place, name, node.name)
-            else:
-                offset_s = self._cluster.readings.offsets_s.get(node.name, 0.0)
-                self._add(place, Mark(name=name, t_s=t_s - offset_s, node=node.name, by="log"))
-
-        return mark
-
-    def _mark(self, place: int, name: str, node: str) -> None:
-        self._add(place, Mark(name=name, t_s=time.time(), node=node))
-
-    def _add(self, place: int, mark: Mark) -> None:
-        marks = sorted((*self._activities[place].marks, mark), key=lambda one: one.t_s)
-        self._update(place, marks=tuple(marks))
-
-    def _received(self, place: int, node: Node, count: int | None) -> None:
+    def _arrived(self, node: Node, name: str, count: int | None) -> None:
+        """A node has joined or left, with the bytes that it streamed; marked here if the system did not."""
+        if arrival(self.activities[-1], node.name) is None:
+            self._mark(node, name)
         if count is not None:
-            known = self._activities[place].streamed_bytes
-            self._update(place, streamed_bytes={**known, node.name: count})
+            self._update(streamed_bytes={**self.activities[-1].streamed_bytes, node.name: count})
 
-    def _update(self, place: int, **changes: object) -> None:
-        self._activities[place] = self._activities[place].model_copy(update=changes)
+    def _update(self, **changes: object) -> None:
+        self.activities[-1] = self.activities[-1].model_copy(update=changes)
 
 
-def _with(activity: Activity, routed: list[Mark]) -> Activity:
-    """The activity with the marks of the load client that are of nodes which came into service in it."""
-    joined = {mark.node for mark in activity.marks if mark.name == IN_SERVICE}
-    marks = sorted((*activity.marks, *(mark for mark in routed if mark.node in joined)), key=lambda one: one.t_s)
+def _with_mark(activity: Activity, mark: Mark) -> Activity:
+    marks = sorted((*activity.marks, mark), key=lambda mark: mark.t_s)
     return activity.model_copy(update={"marks": tuple(marks)})

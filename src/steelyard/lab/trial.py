@@ -240,7 +240,7 @@ class TrialRunner:
         course.offered = engine_order.resolved(load, can_per_s)
         driving = engine_order.measure(
             course.offered, endpoint, schema, workload, planned.seed, self.parts.plugins,
-            discover=planned.settings.policy.changes,
+            discover=bool(planned.settings.policy.times),
         )  # fmt: skip
         scaling = course.scaling = Scaling(cluster, planned, schema, self.watcher)
         for name in [one.trace for one in load.offered if one.trace is not None]:
@@ -358,7 +358,7 @@ class TrialRunner:
         """Processor seconds of this process and of its probes so far."""
         mine = resource.getrusage(resource.RUSAGE_SELF)
         probes_s = sum(process_time_s(pid) for pid in self.cluster.readings.process_ids)
-        return mine.ru_utime + mine.ru_stime + probes_s
+        return mine.ru_utime + mine.ru_stime + probes_s + self.cluster.readings.spent_s
 
     def _ours(self, pid: int) -> bool:
         """Whether a process of this machine belongs to this start, or is the conductor."""
@@ -385,8 +385,10 @@ class TrialRunner:
                 for node in started
                 for path in by_node[node.name]
             ]
+            unused = {node.name for node in cluster.members.spares}
             for name, facts in self.cluster.facts.items():
-                draft.facts(name, facts)
+                if name not in unused:
+                    draft.facts(name, facts)
             for node_name, records in course.intervals.items():
                 draft.intervals(node_name, records)
             for node_name, samples in course.samples().items():

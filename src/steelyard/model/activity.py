@@ -6,7 +6,8 @@ the sealed activities by pure functions (`steelyard.judging.membership`).
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -25,11 +26,26 @@ ROUTED = "routed"
 LEAVING = "leaving"
 LEFT = "left"
 CLEANED = "cleaned"
-SETTLED = "settled"
-JOIN_MARKS = (LENT, STARTED, GOSSIPING, RING_DELAY, STREAMING, STREAMED, LISTENING, IN_SERVICE, ROUTED)
-"""Marks of a node that joins, in order. Each ends a phase of the join: `streamed` ends the streaming."""
-LEAVE_MARKS = (LEAVING, STREAMING, STREAMED, LEFT)
-"""Marks of a node that leaves, in order."""
+OF_JOIN: Final[Mapping[str, str]] = {
+    LENT: "provisioning",
+    STARTED: "preparing",
+    GOSSIPING: "starting",
+    RING_DELAY: "schema",
+    STREAMING: "ring delay",
+    STREAMED: "streaming",
+    LISTENING: "opening",
+    IN_SERVICE: "joining",
+}
+"""Marks of a node that joins, in order, each with the phase that it ends: `streamed` ends the streaming."""
+OF_LEAVE: Final[Mapping[str, str]] = {
+    LEAVING: "preparing",
+    STREAMING: "ring delay",
+    STREAMED: "streaming",
+    LEFT: "leaving",
+}
+"""Marks of a node that leaves, in order, each with the phase that it ends."""
+AFTER: Final[Mapping[str, str]] = {ROUTED: "discovery", CLEANED: "cleanup"}
+"""Marks after the arrival, each with the phase that it ends; no part of the whole."""
 
 
 class Mark(Value):

@@ -34,8 +34,6 @@ class PolicyChoice(Value):
     """Policy scheduled: pairs of seconds since the beginning of the measured phase and number of database nodes, in
     order of time: [[40, 4], [120, 3]]. Used by treatments whose policy is `scheduled`, so that a factor `policy.name`
     compares them with a control that keeps its size."""
-    max_nodes: int | None = later(None, ge=1, le=1000)
-    """Largest number of database nodes, for which nodes are lent; default: the largest of `times`."""
 
     @model_validator(mode="after")
     def _in_order(self) -> PolicyChoice:
@@ -44,9 +42,6 @@ class PolicyChoice(Value):
         moments = [at_s for at_s, _ in self.times]
         if any(later_s <= before_s for before_s, later_s in pairwise(moments)):
             raise ValueError(f"policy.times: {moments} are not in order; each must be later than the one before")
-        over = [size for _, size in self.times if self.max_nodes is not None and size > self.max_nodes]
-        if over:
-            raise ValueError(f"policy.times asks for {over[0]} nodes; policy.max_nodes allows {self.max_nodes}")
         return self
 
     @property
@@ -60,8 +55,12 @@ class PolicyChoice(Value):
             return ()
         return tuple(Desired(at_s, nodes, f"scheduled: {nodes} nodes at {at_s:g} s") for at_s, nodes in self.times)
 
-    def sizes(self, nodes: int) -> tuple[int, int]:
-        """The smallest and the largest size of a cluster that begins with this number of nodes."""
-        every = (nodes, *(desired.nodes for desired in self.desired()))
-        bound = self.max_nodes if self.changes and self.max_nodes is not None else nodes
-        return min(every), max(*every, bound)
+    def least(self, nodes: int) -> int:
+        """The smallest size of a cluster that begins with this number of nodes."""
+        return min((nodes, *(desired.nodes for desired in self.desired())))
+
+    def lent(self, nodes: int) -> int:
+        """Number of nodes that are lent to a cluster that begins with this number: the first, and one for each join.
+        A node that has left does not join again."""
+        sizes = (nodes, *(desired.nodes for desired in self.desired()))
+        return nodes + sum(max(0, after - before) for before, after in pairwise(sizes))

@@ -76,8 +76,8 @@ class TrialSettings(RootModel[dict[str, Any]]):
 
     @property
     def most_nodes(self) -> int:
-        """Number of database nodes at the largest size: what is lent. `site.nodes` is the size at the beginning."""
-        return self.policy.sizes(self.site.nodes)[1]
+        """Number of database nodes that are lent: spares included. `site.nodes` is the size at the beginning."""
+        return self.policy.lent(self.site.nodes)
 
     def check(self) -> None:
         """Raises ValidationError if a section with which readers compute is refused: sections are read on first use."""

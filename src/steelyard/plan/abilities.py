@@ -65,9 +65,10 @@ class Abilities(Parts):
         return system.copies(settings.site.nodes) if isinstance(system, Footprint) else ASSUMED_COPIES
 
     def stored_bytes(self, settings: TrialSettings) -> float:
-        """Bytes that each database node stores, copies included."""
+        """Bytes that each database node stores, copies included, at the smallest size."""
         shape = self.shape(settings)
-        return shape.records * shape.record_bytes * self.copies(settings) / settings.site.nodes
+        nodes = settings.policy.least(settings.site.nodes)
+        return shape.records * shape.record_bytes * self.copies(settings) / nodes
 
     def disk_bytes(self, settings: TrialSettings, stored_bytes: float) -> int:
         """Peak disk use of the whole cluster while it stores `stored_bytes`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from steelyard.engine.base import ReportsRouting
 from steelyard.format import count, duration
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
@@ -30,10 +31,12 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
             key="policy.name",
             read=policy.name,
         )
-    if settings.engine != "agent":
+    elif why := system.keeps_size():
+        yield StudyError(f"no node can join: {why}", key="policy.name", read=policy.name)
+    if not isinstance(abilities.engine(settings), ReportsRouting):
         yield StudyError(
             f"engine {settings.engine} does not report when its driver sends the first operation to a new node",
-            'load.engine = "agent"',
+            "leave out load.engine",
             key="load.engine",
             read=settings.engine,
         )
@@ -58,22 +61,22 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
             key="node.dilation",
             read=settings.node.dilation,
         )
-    lasts_s = settings.load.measured_s
-    late = [at_s for at_s, _ in policy.times if lasts_s is not None and at_s >= lasts_s]
+    lasts_s, times = settings.load.measured_s, [list(step) for step in policy.times]
+    late = [desired.at_s for desired in policy.desired() if lasts_s is not None and desired.at_s >= lasts_s]
     if lasts_s is not None and late:
         yield StudyError(
             f"the load ends after {duration(lasts_s)}, before the change of size at {late[0]:g} s",
             "a longer load.duration_s, or earlier times",
             key="policy.times",
-            read=list(map(list, policy.times)),
+            read=times,
         )
-    least, _ = policy.sizes(nodes)
-    if all(size == nodes for _, size in policy.times):
+    least = policy.least(nodes)
+    if all(desired.nodes == nodes for desired in policy.desired()):
         yield StudyError(
             f"the policy changes nothing: the cluster has {count(nodes, 'node')} from the beginning",
             "other numbers of nodes in policy.times",
             key="policy.times",
-            read=list(map(list, policy.times)),
+            read=times,
         )
     if least < nodes and isinstance(system, ValidatesLoad):
         for error in system.problems(least, settings.load):
@@ -81,20 +84,18 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
                 f"policy.times shrinks the cluster to {count(least, 'node')}: {error.message}",
                 error.hint,
                 key="policy.times",
-                read=list(map(list, policy.times)),
+                read=times,
             )
 
 
 def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     """Sentences on what a change of size takes, and on what its times are not."""
     every = [one for one in distinct(plan, "site", "system", "load", "policy") if one.policy.changes]
-    grown = {(one.site.nodes, one.most_nodes) for one in every if one.most_nodes > one.site.nodes}
-    for nodes, most in sorted(grown):
-        spares = most - nodes
+    for nodes, lent in sorted({(one.site.nodes, one.most_nodes) for one in every if one.most_nodes > one.site.nodes}):
+        spares = count(lent - nodes, "spare node is", "spare nodes are")
         yield (
-            f"the cluster grows from {nodes} to {count(most, 'node')}: memory, disks and quotas are those of {most}; "
-            f"{count(spares, 'spare node is', 'spare nodes are')} lent from the beginning, so a join does not include "
-            "the time to get a machine"
+            f"{count(nodes, 'node')} at the beginning, and {spares} lent with them: memory, disks and quotas are those "
+            f"of {lent}, and a join does not include the time to get a machine"
         )
     starts = {trial.start for trial in plan.trials if trial.settings.policy.changes}
     trials = sum(trial.settings.policy.changes for trial in plan.trials)
@@ -106,7 +107,7 @@ def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     left_s = math.inf
     for settings in every:
         seconds = measured_s(settings.load, abilities.cluster_times(settings, cores))
-        left_s = min(left_s, seconds - settings.policy.times[-1][0])
+        left_s = min(left_s, seconds - settings.policy.desired()[-1].at_s)
     if math.isfinite(left_s):
         yield (
             f"the load goes on for about {duration(max(0.0, left_s))} after the last change of size begins: one that "

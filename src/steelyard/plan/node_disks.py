@@ -68,7 +68,8 @@ def _tight(plan: Plan, history: Sequence[TrialRecord], abilities: Abilities) -> 
     done = {treatment_hash(record.id) for record in history if record.verdict.outcome == "valid"}
     clusters: dict[str, Tight] = {}
     for trial, stored in stored_bytes(plan, abilities):
-        settings, nodes = trial.settings, trial.settings.site.nodes
+        settings = trial.settings
+        nodes = settings.policy.least(settings.site.nodes)
         size = settings.node.disk_size_bytes
         if size is None or treatment_hash(trial.id) in done:
             continue

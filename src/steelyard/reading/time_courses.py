@@ -28,7 +28,7 @@ from steelyard.events.kept import (
 )
 from steelyard.heavy import pl
 from steelyard.judging.activity_phases import WAITING, phases
-from steelyard.judging.membership import changed, sizes
+from steelyard.judging.membership import sizes
 from steelyard.model.histogram import Bucket, total
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, POPULATE, SEARCH_SETTLE, WARM_UP, LoadPhase, Offered
 from steelyard.model.outcome import ANSWERED
@@ -350,7 +350,7 @@ def _phases(record: TrialRecord, begun_s: float, seconds: float) -> tuple[Course
 
 def _nodes(record: TrialRecord, begun_s: float, seconds: float) -> tuple[tuple[float, int], ...]:
     """Nodes in service over the time of a trial whose cluster changed its size, or was to."""
-    if not changed(record):
+    if not record.activities:
         return ()
     nodes = record.settings.site.nodes
     steps = [(t_s - begun_s, size) for t_s, size in sizes(nodes, record.activities)]

@@ -72,7 +72,7 @@ def complete(
         if section in SEAMS and isinstance(name, str):
             rest = {key: item for key, item in table.items() if key not in own}
             settings[section] |= _plugin_settings(plugins, section, name, rest, errors)
-    errors += [*misspelt(settings), *_load_nodes_twice(settings), *_sizes(settings)]
+    errors += [*misspelt(settings), *_load_nodes_twice(settings)]
     if not settings["policy"]:
         del settings["policy"]  # as in settings written before there were policies: ids hash them
     return _with_beginning_of_limits(settings, _own_processors(changed, plugins)), errors
@@ -109,13 +109,6 @@ def _load_nodes_twice(settings: Mapping[str, Any]) -> Iterator[StudyError]:
     if load_site.get("name") and load_nodes != 1:
         what = f"the site {load_site['name']} of [load_site] lends the load nodes; write load_site.nodes = {load_nodes}"
         yield problem("site.load_nodes", load_nodes, what, near=False)
-
-
-def _sizes(settings: Mapping[str, Any]) -> Iterator[StudyError]:
-    """Sizes of the policy that do not go with the size at the beginning."""
-    nodes, most = settings["site"].get("nodes", 1), settings["policy"].get("max_nodes")
-    if most is not None and nodes > most:
-        yield problem("policy.max_nodes", most, f"the cluster begins with site.nodes = {nodes}", (f"{nodes} or more",))
 
 
 def _own_processors(changed: Mapping[str, Any], plugins: Plugins) -> bool:

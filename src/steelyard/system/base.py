@@ -161,22 +161,26 @@ seconds since the epoch; None: now."""
 class Elastic(Protocol):
     """Ability: nodes join and leave a cluster that runs, one at a time. Neither ends the load."""
 
+    def keeps_size(self) -> str:
+        """Reason in the settings why no node can join; empty if nodes can. Pure."""
+        ...
+
     async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
         """Install and start a node next to `members`, all of which are in service, and return when every member sees it
-        in service: the bytes that it received, None if unknown. Marks: `JOIN_MARKS` from `started` to `in-service`, in
+        in service: the bytes that it received, None if unknown. Marks: `OF_JOIN` from `started` to `in-service`, in
         order; those that the system has. A cancelled join leaves the node to `wipe`. Raises SystemFault, with the last
         lines of its log, if the join failed, and if another node joins or leaves."""
         ...
 
     async def leave(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
         """Have a node leave the `members`, of which it is one, and return when it is gone from the view of all others
-        and its server has ended: the bytes that it sent, None if unknown. Marks: `LEAVE_MARKS`, in order; those that
+        and its server has ended: the bytes that it sent, None if unknown. Marks: `OF_LEAVE`, in order; those that
         the system has. Raises SystemFault."""
         ...
 
-    async def clean_up(self, nodes: Sequence[Node]) -> None:
-        """Remove rows that nodes no longer own after joins, one node after the other; nothing where the settings say
-        so. Raises SystemFault."""
+    async def clean_up(self, nodes: Sequence[Node]) -> bool:
+        """Remove rows that nodes no longer own after joins, one node after the other, if the settings ask for it.
+        Returns whether it did. Raises SystemFault."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Marks of a node that joins or leaves, from the lines that Cassandra logs, and the simulated cluster like it."""
+"""Marks of a node that joins or leaves, from the lines that Cassandra logs, and the simulated cluster like it. Pure."""
 
 from __future__ import annotations
 
@@ -6,44 +6,40 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from steelyard.model.activity import (
-    GOSSIPING,
-    IN_SERVICE,
-    LEAVING,
-    LEFT,
-    LISTENING,
-    RING_DELAY,
-    STREAMED,
-    STREAMING,
+from steelyard.model.activity import GOSSIPING, LEAVING, LEFT, LISTENING, RING_DELAY, STREAMED, STREAMING
+
+Patterns = tuple[tuple[str, re.Pattern[str]], ...]
+
+JOIN_LINES: Patterns = (
+    (GOSSIPING, re.compile("Listening on address: ")),
+    (RING_DELAY, re.compile(r"JOINING: sleeping \d+ ms for pending range setup")),
+    (STREAMING, re.compile("JOINING: Starting to bootstrap")),
+    (STREAMED, re.compile("Bootstrap completed")),
+    (LISTENING, re.compile("Starting listening for CQL clients")),
 )
-
-LINE = re.compile(r"[A-Z]+ +\[[^\]]*\] (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) \S+ - (.*)")
-"""The pattern of `logback.xml`: level, thread, time in UTC, file and line, message."""
-TIME = "%Y-%m-%d %H:%M:%S,%f"
-MESSAGES = (
-    (GOSSIPING, r"Listening on address: "),
-    (RING_DELAY, r"JOINING: sleeping \d+ ms for pending range setup"),
-    (STREAMING, r"JOINING: Starting to bootstrap"),
-    (STREAMED, r"Bootstrap completed"),
-    (LISTENING, r"Starting listening for CQL clients"),
-    (LEAVING, r"LEAVING: sleeping \d+ ms for batch processing and pending range setup"),
-    (STREAMING, r"LEAVING: streaming data to other nodes"),
-    (STREAMED, r"(?:LEAVING: )?stream acks all received"),
+"""Lines of the log of a node that joins, with the marks that they set."""
+LEAVE_LINES: Patterns = (
+    (LEAVING, re.compile(r"LEAVING: sleeping \d+ ms for batch processing and pending range setup")),
+    (STREAMING, re.compile("LEAVING: replaying batch log and streaming data to other nodes")),
+    (STREAMED, re.compile("All sessions completed")),
+    (LEFT, re.compile(r"Announcing that I have left the ring for \d+ms")),
 )
-"""Beginnings of messages of the node itself."""
-SEEN = ((IN_SERVICE, r"Node {node} state jump to NORMAL"), (LEFT, r"Removing tokens .* for {node}"))
-"""Messages of every member about the node."""
+"""Lines of the log of a node that leaves. The others see it gone within seconds of its announcement."""
+TIME = re.compile(r"\] (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ")
 
 
-def marks(lines: Iterable[str], address: str) -> Iterator[tuple[str, float]]:
-    """Marks of the node with this address in lines of its own log or of a member's, in their order, with the times of
-    the lines in seconds since the epoch by that node's clock."""
-    node = rf"/\[?{re.escape(address)}\]?(?::\d+)?(?!\S)"
-    patterns = [*MESSAGES, *((name, text.format(node=node)) for name, text in SEEN)]
+def marks(lines: Iterable[str], patterns: Patterns) -> Iterator[tuple[str, float]]:
+    """Marks in lines of a log, in their order, with the times of the lines in seconds since the epoch by the clock of
+    the node that wrote them."""
     for line in lines:
-        if (parts := LINE.match(line)) is None:
-            continue
         for name, pattern in patterns:
-            if re.match(pattern, parts[2]):
-                yield name, datetime.strptime(parts[1], TIME).replace(tzinfo=UTC).timestamp()
-                break
+            if pattern.search(line) and (t_s := time_s(line)) is not None:
+                yield name, t_s
+
+
+def time_s(line: str) -> float | None:
+    """Time of a line of a log, whose clock is UTC; None for a line without, as in a stack trace."""
+    match = TIME.search(line)
+    if match is None:
+        return None
+    return datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC).timestamp()

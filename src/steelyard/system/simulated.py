@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +29,7 @@ from steelyard.node import agent, files, kept
 from steelyard.node.base import DILATION, START, Node, with_port
 from steelyard.node.command import run
 from steelyard.system.base import ClusterTimes, Endpoint, MarkIt
-from steelyard.system.join_marks import marks
+from steelyard.system.join_marks import JOIN_LINES, LEAVE_LINES, Patterns, marks
 
 NAME = "simulated"
 VERSION = "4.0.0-steelyard-sim"
@@ -49,6 +50,8 @@ ROOM = 2.0
 """Disk space that `check` reserves relative to the stored data: an upper bound, since rows are kept in memory."""
 LOG_POLL_S = 0.2
 """Time between two looks at the log of a node that joins or leaves; marks have the times of its lines."""
+MEMBERS_SAY = {IN_SERVICE: "Node {node} state jump to NORMAL", LEFT: "Removing tokens .* for {node}"}
+"""Lines of every member, and of a node that joins, about the node."""
 NO_CONNECTION = 3
 """Exit code of `steelyard-agent cql` when the node does not accept connections."""
 
@@ -200,16 +203,19 @@ class Simulated:
         argv += _planted_unless(1.0, "--stream-cost", asked.stream_cost)
         return [*argv, "--remember"] if asked.remember else argv
 
+    def keeps_size(self) -> str:
+        """With rows that it remembers."""
+        return "with system.remember rows stay on the node that received them" if self.settings.remember else ""
+
     async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int:
         """Start a node that joins running ones; returns the bytes planted for it, once all have it in their ring."""
-        if self.settings.remember:
-            message = "the simulated cluster remembers rows, each on one node, and does not move them: no node can join"
-            raise SystemFault(message, "set system.remember to false", node=node.name, system=NAME)
+        if why := self.keeps_size():
+            raise SystemFault(f"{node.name} cannot join: {why}", node=node.name, system=NAME)
         await self.install(node, (*members, node))
         before = await self._lengths((node, *members))
         mark(STARTED, None)
         await self._launch(node, self.argv(node, members, joins=True))
-        listening_s = await self._follow(node, before, mark, LISTENING)
+        listening_s = await self._follow(node, before, mark, JOIN_LINES, LISTENING)
         mark(IN_SERVICE, max(listening_s, await self._seen(node, (node, *members), before, IN_SERVICE)))
         return self._share(len(members) + 1)
 
@@ -217,7 +223,7 @@ class Simulated:
         """Have a node leave; returns the bytes planted for it, once its server, too, has ended."""
         before = await self._lengths(members)
         await self._say(node, "LEAVE")
-        streamed_s = await self._follow(node, before, mark, STREAMED)
+        streamed_s = await self._follow(node, before, mark, LEAVE_LINES, STREAMED)
         others = [member for member in members if member.name != node.name]
         mark(LEFT, max(streamed_s, await self._seen(node, others, before, LEFT)))
         while await kept.living(node, node.folder / RECORD) is not None:  # noqa: ASYNC110 - a server has no event
@@ -225,8 +231,9 @@ class Simulated:
         await self.stop(node)
         return self._share(len(members))
 
-    async def clean_up(self, nodes: Sequence[Node]) -> None:
+    async def clean_up(self, nodes: Sequence[Node]) -> bool:
         """Does nothing: no node keeps rows that it does not own."""
+        return False
 
     def _share(self, nodes: int) -> int:
         return int(self.settings.data_mb * 1e6 / nodes)
@@ -235,15 +242,17 @@ class Simulated:
         """Bytes of each node's output so far, by its name."""
         return {node.name: (await files.sizes(node, node.folder / LOGS)).get(OUT, 0) for node in nodes}
 
-    async def _follow(self, node: Node, before: Mapping[str, int], mark: MarkIt, last: str) -> float:
+    async def _follow(
+        self, node: Node, before: Mapping[str, int], mark: MarkIt, patterns: Patterns, last: str
+    ) -> float:
         """Pass on the marks in a node's output up to the `last`; returns its time. Raises SystemFault if the node dies
         first, or cannot go on."""
         marked: set[str] = set()
         while True:
             alive = await kept.living(node, node.folder / RECORD) is not None
             lines = await self._added(node, before)
-            for name, t_s in marks(lines, node.address):
-                if name not in {*marked, IN_SERVICE}:
+            for name, t_s in marks(lines, patterns):
+                if name not in marked:
                     marked.add(name)
                     mark(name, t_s)
                 if name == last:
@@ -256,9 +265,9 @@ class Simulated:
 
     async def _seen(self, node: Node, by: Sequence[Node], before: Mapping[str, int], name: str) -> float:
         """Wait until all of `by` have logged a mark of the node; returns the last time of those that have its clock."""
-        last_s = 0.0
+        last_s, patterns = 0.0, members_say(name, node.address)
         for other in by:
-            while not (of := dict(marks(await self._added(other, before), node.address))).get(name):
+            while not (of := dict(marks(await self._added(other, before), patterns))).get(name):
                 if await kept.living(other, other.folder / RECORD) is None:
                     raise await self._died(other)
                 await asyncio.sleep(LOG_POLL_S)
@@ -419,6 +428,12 @@ class Simulated:
 def _planted_unless(nothing: float, option: str, value: float) -> list[str]:
     """The option, unless it plants nothing: clusters that never grow have the command line that they always had."""
     return [] if value == nothing else [option, repr(value)]
+
+
+def members_say(name: str, address: str) -> Patterns:
+    """The line of a member with which the node of an address reaches a mark."""
+    node = rf"/\[?{re.escape(address)}\]?(?::\d+)?(?!\S)"
+    return ((name, re.compile(MEMBERS_SAY[name].format(node=node))),)
 
 
 def start_seed(seed: int, start: str) -> int:

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import pytest
 
-from steelyard.model.activity import IN_SERVICE, JOIN_MARKS, LEAVE_MARKS, LEAVING, LEFT, RING_DELAY, STARTED
+from steelyard.model.activity import IN_SERVICE, LEAVING, LEFT, OF_JOIN, OF_LEAVE, RING_DELAY, STARTED
 from steelyard.model.errors import SystemFault
 from steelyard.node.base import Node
 from steelyard.node.command import run
@@ -44,14 +44,14 @@ class ElasticContract(OnNodes):
                 for _ in range(2):
                     marks = _Marks()
                     await system.join(joiner, members, marks)
-                    marks.check(JOIN_MARKS, STARTED, IN_SERVICE)
+                    marks.check(tuple(OF_JOIN), STARTED, IN_SERVICE)
                     grown = (*members, joiner)
                     await self._is_whole(system, grown)
                     assert await self.count(system.endpoint((joiner,), SCHEMA), SCHEMA) == rows
                     await system.clean_up(members)
                     marks = _Marks()
                     await system.leave(joiner, grown, marks)
-                    marks.check(LEAVE_MARKS, LEAVING, LEFT)
+                    marks.check(tuple(OF_LEAVE), LEAVING, LEFT)
                     assert await system.process_ids(joiner) == ()
                     await self._is_whole(system, members)
                     assert await self.count(system.endpoint(members, SCHEMA), SCHEMA) == rows

@@ -9,7 +9,6 @@ import pytest
 
 from steelyard.model import activity
 from steelyard.model.errors import SystemFault
-from steelyard.node import files
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
@@ -45,7 +44,7 @@ class Marks:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.times: list[float] = []
-        self.reached: dict[str, asyncio.Event] = {name: asyncio.Event() for name in activity.JOIN_MARKS}
+        self.reached: dict[str, asyncio.Event] = {name: asyncio.Event() for name in activity.OF_JOIN}
 
     def __call__(self, name: str, t_s: float | None) -> None:
         self.names.append(name)
@@ -109,7 +108,7 @@ def test_nodes_join_and_leave(tmp_path: Path) -> None:
     async def joins(system: ElasticCassandra) -> None:
         marks = Marks()
         received = await system.join(other, members, marks)
-        assert marks.names == [name for name in activity.JOIN_MARKS if name not in (activity.LENT, activity.ROUTED)]
+        assert marks.names == [name for name in activity.OF_JOIN if name != activity.LENT]
         assert marks.times == sorted(marks.times)
         assert received is not None
         assert received > 0
@@ -121,12 +120,11 @@ def test_nodes_join_and_leave(tmp_path: Path) -> None:
     async def leaves(system: ElasticCassandra) -> None:
         marks = Marks()
         sent = await system.leave(other, (*members, other), marks)
-        assert marks.names == list(activity.LEAVE_MARKS)
+        assert marks.names == list(activity.OF_LEAVE)
         assert marks.times == sorted(marks.times)
         assert sent is not None
         assert sent > 0
         assert await system.process_ids(other) == ()
-        assert not [name for name in await files.sizes(other, other.folder) if name.startswith("storage")]
         await in_service(system, members)
 
     asyncio.run(body())

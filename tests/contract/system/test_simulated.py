@@ -16,7 +16,7 @@ from typing import ClassVar
 import pytest
 from pydantic import ValidationError
 
-from steelyard.model.activity import JOIN_MARKS, LEAVE_MARKS
+from steelyard.model.activity import OF_JOIN, OF_LEAVE
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
 from steelyard.node import agent, files
@@ -112,12 +112,12 @@ def test_the_parts_of_a_join_take_the_planted_times(tmp_path: Path) -> None:
                 "boot-ms": "500.0",
             }  # fmt: skip
             planted_s = [0.5, 0.0, 0.7, 1.0]
-            for (begin, end), planted in zip(pairwise(JOIN_MARKS[1:]), planted_s, strict=False):
+            for (begin, end), planted in zip(pairwise(list(OF_JOIN)[1:]), planted_s, strict=False):
                 # Not less but for the milliseconds of the log; more by what a busy machine takes.
                 assert planted - 0.002 <= times_s[end] - times_s[begin], (end, times_s)
             assert await system.leave(nodes[1], nodes, mark) == 2_000_000
             planted_s = [0.7, 1.0]
-            for (begin, end), planted in zip(pairwise(LEAVE_MARKS), planted_s, strict=False):
+            for (begin, end), planted in zip(pairwise(OF_LEAVE), planted_s, strict=False):
                 assert planted - 0.002 <= times_s[end] - times_s[begin], (end, times_s)
         finally:
             for node in nodes:

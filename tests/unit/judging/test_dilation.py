@@ -16,7 +16,6 @@ from steelyard.judging.dilation import (
     modelled_value,
 )
 from steelyard.model import responses as registered
-from steelyard.model.activity import Activity, Mark
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load, LoadPhase
 from steelyard.model.moved_frames import MovedFrames
@@ -158,15 +157,6 @@ def test_a_record_is_put_into_modelled_time_once() -> None:
     assert modelled_s(sealed, 130.0) == 115.0
     plain = a_record(1.0)
     assert modelled(plain) is plain
-
-
-def test_activities_are_put_into_modelled_time() -> None:
-    activity = Activity(
-        kind="scale-out", nodes=("n4",), cause="test", begun_s=120.0, ended_s=160.0, outcome="done",
-        marks=(Mark(name="started", t_s=130.0, node="n4"), Mark(name="in-service", t_s=160.0, node="n4")),
-    )  # fmt: skip
-    (seen,) = modelled(a_record(2.0, begun_s=100.0, activities=(activity,))).activities
-    assert (seen.begun_s, seen.ended_s, [mark.t_s for mark in seen.marks]) == (110.0, 130.0, [115.0, 130.0])
 
 
 @pytest.mark.parametrize(

@@ -123,10 +123,9 @@ def test_nodes_come_and_go(tmp_path: Path) -> None:
     async def come_and_go() -> None:
         first = [Watched(node("n1", tmp_path)), Watched(node("n2", tmp_path))]
         async with watching([Ticking()], first, Silent(), alone=True) as readings:
-            assert readings.processes is not None
             await readings.processes.begin([[Watched(node("n3", tmp_path))]])
             assert readings.samples["meter", "n3"]
-            readings.processes.let_go("n2")
+            readings.let_go("n2")
             await readings.processes.end("n2")
             count = len(readings.samples["meter", "n2"])
             await readings.reach(readings.samples["meter", "n1"][-1].t_s + 4, 10.0)
@@ -139,8 +138,7 @@ def test_nodes_come_and_go(tmp_path: Path) -> None:
 def test_a_probe_of_a_node_that_leaves_may_end_by_itself(tmp_path: Path) -> None:
     async def leave() -> None:
         async with watching([Ticking(lines=2)], [Watched(node("n1", tmp_path))], Silent(), alone=True) as readings:
-            assert readings.processes is not None
-            readings.processes.let_go("n1")
+            readings.let_go("n1")
             await asyncio.sleep(0.5)
             assert readings.failure is None
 

@@ -48,7 +48,11 @@ class ElasticSystem(FakeSystem):
         await asyncio.sleep(JOIN_S)
         return None
 
-    async def clean_up(self, nodes: Sequence[Node]) -> None: ...
+    def keeps_size(self) -> str:
+        return ""
+
+    async def clean_up(self, nodes: Sequence[Node]) -> bool:
+        return False
 
     async def wipe(self, node: Node) -> None:
         self.wiped.append(node.name)

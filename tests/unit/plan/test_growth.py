@@ -60,6 +60,12 @@ def test_what_no_cluster_can_follow_is_refused(tmp_path: Path, changes: dict[str
     assert all(error.hint for error in errors)
 
 
+def test_settings_under_which_no_node_can_join_are_refused(tmp_path: Path) -> None:
+    for system in ({"name": "simulated", "remember": True}, {"name": "cassandra", "client_tls": True}):
+        errors = refused(tmp_path, system=system)
+        assert any(error.message.startswith("no node can join: ") for error in errors)
+
+
 def test_a_system_that_cannot_grow_is_refused(tmp_path: Path) -> None:
     system = {"name": "cassandra", "managed": False, "contact_points": ["10.0.0.1"]}
     errors = refused(tmp_path, system=system, factors={}, site={"name": "local", "nodes": 3})
@@ -71,8 +77,6 @@ def test_a_system_that_cannot_grow_is_refused(tmp_path: Path) -> None:
     [
         ('name = "scheduled"', "policy.times: none"),
         ('name = "scheduled"\ntimes = [[20, 4], [10, 3]]', "not in order"),
-        ('name = "scheduled"\ntimes = [[20, 4]]\nmax_nodes = 3', "policy.max_nodes allows 3"),
-        ('name = "scheduled"\ntimes = [[20, 4]]\nmax_nodes = 1', "policy.max_nodes allows 1"),
         ('name = "schedule"', "'scheduled'"),
         ("time = [[20, 4]]", "no such key"),
     ],
@@ -88,7 +92,9 @@ def test_what_a_change_of_size_takes_is_said(tmp_path: Path) -> None:
     plan = plan_of(study(**BASE))
     abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
     grows, ends, left = growth.notes(plan, 2, abilities)
-    assert grows.startswith("the cluster grows from 3 to 4 nodes: memory, disks and quotas are those of 4; 1 spare")
+    assert grows.startswith(
+        "3 nodes at the beginning, and 1 spare node is lent with them: memory, disks and quotas are"
+    )
     assert ends.endswith("4 trials take 4 starts, not 2")
     assert left.startswith("the load goes on for about 40 s after the last change of size")
 

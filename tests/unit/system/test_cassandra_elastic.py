@@ -43,7 +43,7 @@ class Scripted(ElasticCassandra):
         super().__init__(settings or Settings(), tmp_path)
         self.log = log
         self.called: list[tuple[str, str]] = []
-        self.wiped: list[str] = []
+        self.ended: list[str] = []
 
     async def provide(self, nodes: Sequence[Node]) -> None:
         del nodes
@@ -60,8 +60,8 @@ class Scripted(ElasticCassandra):
         """Since it has written anything."""
         return (_config.Folders(node.folder).logs / "system.log").exists()
 
-    async def wipe(self, node: Node) -> None:
-        self.wiped.append(node.name)
+    async def kill(self, node: Node) -> None:
+        self.ended.append(node.name)
 
     async def _ask(self, node: Node, *statements: str, timeout_s: float = 1.0) -> Any:
         del node, timeout_s
@@ -97,7 +97,7 @@ def test_a_join_returns_bytes_and_marks_every_phase(tmp_path: Path) -> None:
     system._schema = Schema("growth", "rows", "k", ("f0",))
     received, marks = joined(system, joiner, members)
     assert received == 2_100_899
-    assert [name for name, _ in marks] == [name for name in activity.JOIN_MARKS if name not in ("lent", "routed")]
+    assert [name for name, _ in marks] == [name for name in activity.OF_JOIN if name != "lent"]
     assert marks[-1][1] == marks[-2][1], "all saw it at the first look after it listened"
     # With the data of an earlier attempt it would not stream.
     assert not (joiner.folder / "storage").exists() or not list((joiner.folder / "storage" / "data").iterdir())
@@ -131,7 +131,7 @@ def test_a_join_that_fails_says_why(tmp_path: Path, log: str, settings: dict[str
     assert caught.value.node == "n4"
 
 
-def test_a_failed_joiner_is_wiped_and_forgotten_before_another_joins(tmp_path: Path) -> None:
+def test_a_failed_joiner_is_ended_and_forgotten_before_another_joins(tmp_path: Path) -> None:
     *members, failed, other = nodes_of(tmp_path, 5)
     system = Scripted(tmp_path, FAILS)
     with pytest.raises(SystemFault, match="could not join"):
@@ -155,10 +155,10 @@ def test_a_leaver_is_forced_only_where_the_system_s_own_copies_have_no_place(
     system, marks = Scripted(tmp_path, LEAVE), []
     sent = asyncio.run(system.leave(members[-1], members, lambda name, t_s: marks.append((name, t_s))))
     assert sent == 16_079_913
-    assert [name for name, _ in marks] == list(activity.LEAVE_MARKS)
+    assert [name for name, _ in marks] == list(activity.OF_LEAVE)
     assert marks[-1][1] is None, "seen by the others, not logged"
     assert system.called == [("decommission", forced)]
-    assert system.wiped == [members[-1].name]
+    assert system.ended == [members[-1].name]
 
 
 def test_a_leave_without_an_announcement_is_no_leave(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from steelyard.model import activity
 from steelyard.model.data_model import Schema
 from steelyard.node.base import Node
 from steelyard.system.cassandra import Settings, _config, _facts, _java, _joining, _snapshots, _state
+from steelyard.system.join_marks import JOIN_LINES, LEAVE_LINES, time_s
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "cassandra-logs"
 JAVA = _java.Java(Path("/opt/java/bin/java"), "17.0.15")
@@ -29,7 +30,7 @@ def clock(t_s: float) -> str:
 
 
 def test_marks_of_a_join_have_the_milliseconds_of_the_log() -> None:
-    report = _joining.Report(_joining.JOIN_LINES)
+    report = _joining.Report(JOIN_LINES)
     marks = report.take(lines("join.log"))
     assert [(name, clock(t_s)) for name, t_s in marks] == [
         (activity.GOSSIPING, "4.860"),
@@ -45,7 +46,7 @@ def test_marks_of_a_join_have_the_milliseconds_of_the_log() -> None:
 
 
 def test_marks_come_once_however_the_log_is_cut() -> None:
-    whole, cut = _joining.Report(_joining.JOIN_LINES), _joining.Report(_joining.JOIN_LINES)
+    whole, cut = _joining.Report(JOIN_LINES), _joining.Report(JOIN_LINES)
     marks = whole.take(lines("join.log"))
     assert [mark for line in lines("join.log") for mark in cut.take([line])] == marks
     assert cut == whole
@@ -70,11 +71,11 @@ def test_what_a_joining_node_does() -> None:
 
 @pytest.mark.parametrize("line", ["", "  at java.lang.Thread.run(Thread.java:840)", "INFO [main] 2026-11-27 -"])
 def test_a_line_without_a_time(line: str) -> None:
-    assert _joining.time_s(line) is None
+    assert time_s(line) is None
 
 
 def test_marks_of_a_leave() -> None:
-    report = _joining.Report(_joining.LEAVE_LINES)
+    report = _joining.Report(LEAVE_LINES)
     marks = report.take(lines("leave.log"))
     assert [(name, clock(t_s)) for name, t_s in marks] == [
         (activity.LEAVING, "455.371"),
@@ -87,7 +88,7 @@ def test_marks_of_a_leave() -> None:
 
 
 def test_a_failure_is_the_line_that_says_it() -> None:
-    report = _joining.Report(_joining.JOIN_LINES)
+    report = _joining.Report(JOIN_LINES)
     line = (
         "ERROR [main] 2026-11-27 14:12:41,000 StorageService.java:2221 - Error while waiting on bootstrap to complete. "
         "Bootstrap will have to be restarted."

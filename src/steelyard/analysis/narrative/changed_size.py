@@ -14,7 +14,7 @@ from steelyard.model.trial import TrialRecord
 RING_DELAY: Final = "system.ring_delay_ms"
 CASSANDRA_RING_DELAY_MS: Final = 30_000.0
 AT_ONCE_S: Final = 0.1
-"""What is handed over within this time was lent before: no machine is got so quickly."""
+"""What is handed over within this time was lent before: no machine is provisioned that fast."""
 
 
 def limits(
@@ -44,11 +44,6 @@ def limits(
             "machine."
         )
     yield from _ring_delay(study)
-    if not simulated and any(record.settings.node.dilation != 1 for record in records if record.activities):
-        yield (
-            "Time was stretched, but no wait that the system has as a setting, such as its ring delay: in modelled "
-            "time such a phase is shorter than it would be."
-        )
 
 
 def _warmed(study: Study, joins: Sequence[NodeActivity], records: Sequence[TrialRecord], *, simulated: bool) -> bool:

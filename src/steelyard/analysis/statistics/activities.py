@@ -71,8 +71,6 @@ class NodeActivity(TreatmentRow):
     client's own wait before it reads the ring again. Below 0: it knew of the node before the last member did."""
     cleanup_s: Annotated[float | None, Column(unit="s", head="cleanup")] = None
     """Once all nodes of the activity had arrived: until the other members had removed what they no longer own."""
-    settling_s: Annotated[float | None, Column(unit="s", head="settling")] = None
-    """After the cleanup: until no member streamed or removed data."""
     streamed_bytes: int | None = None
     """Bytes that the node received when it joined, or sent when it left; none if the system did not say."""
     error: str = ""

@@ -14,15 +14,14 @@ from steelyard.analysis.row import Column, TreatmentRow, meaning
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.activities import ARRIVED, NodeActivity
 from steelyard.analysis.treatments import Treatment
+from steelyard.model.activity import AFTER, OF_JOIN, OF_LEAVE
 from steelyard.model.estimate import Estimate
 
-PHASES: Final = (
-    "provisioning", "preparing", "starting", "schema", "ring delay", "streaming", "opening", "joining", "leaving",
-)  # fmt: skip
+PHASES: Final = tuple(dict.fromkeys([*OF_JOIN.values(), *OF_LEAVE.values()]))
 """Phases of a node without its waiting for others; their means sum to that of `A_NODE`."""
 A_NODE: Final = "a node in all"
 AN_ACTIVITY: Final = "the activity in all"
-LATER: Final = ("discovery", "cleanup", "settling")
+LATER: Final = tuple(AFTER.values())
 MEANINGS: Final = {
     A_NODE: "The sum of the phases above: since the desired size, or since the node before it had arrived.",
     AN_ACTIVITY: "From the desired size until the last node of the activity had arrived.",

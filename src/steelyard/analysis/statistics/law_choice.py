@@ -237,7 +237,7 @@ STATISTIC = Statistic(
     compute=lambda context: choices(
         context.of(LawFit),
         planted_contention(context.records),
-        lambda fit: generator_on_plateau(fit, context.frame, context.records),
+        lambda fit: generator_on_plateau(fit, context.sized, context.records),
     ),
     order=70,
     without_size=True,

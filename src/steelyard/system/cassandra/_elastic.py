@@ -19,6 +19,7 @@ from steelyard.system.base import MarkIt
 from steelyard.system.cassandra import _config, _joining, _process, _state
 from steelyard.system.cassandra._settings import Settings
 from steelyard.system.cassandra._system import MOST_LOG_BYTES, Cassandra
+from steelyard.system.join_marks import JOIN_LINES, LEAVE_LINES, Patterns
 
 POLL_S = 0.25
 POLL_ELSEWHERE_S = 1.0
@@ -46,13 +47,17 @@ class ElasticCassandra(Cassandra):
         self._quarantined_until: dict[str, float] = {}
         """By address of a node that is gone: when the members take gossip of it again."""
 
+    def keeps_size(self) -> str:
+        """With TLS, whose certificate is made for the first nodes."""
+        return "the certificate of system.client_tls names the first nodes only" if self.settings.client_tls else ""
+
     async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
         """Start a node that bootstraps next to `members`. Returns the bytes that it received."""
         async with self._alone(f"{node.name} joins"):
             if not _config.joins(node, members) or await self._lives(node):
                 raise _fault(node, "it cannot join: it runs already")
-            if self.settings.client_tls:
-                raise _fault(node, "it cannot join: the certificate of client_tls names the first nodes only")
+            if why := self.keeps_size():
+                raise _fault(node, f"it cannot join: {why}")
             await self._forget_failed(members)
             await self._refuse_movement(node, members)
             await asyncio.sleep(self._quarantined_until.get(node.address, 0.0) - time.monotonic())
@@ -63,7 +68,7 @@ class ElasticCassandra(Cassandra):
                 raise
 
     async def leave(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
-        """Decommission a node, end its server and remove its data. Returns the bytes that it sent."""
+        """Decommission a node and end its server. Returns the bytes that it sent."""
         others = [member for member in members if member.name != node.name]
         async with self._alone(f"{node.name} leaves"):
             copies = self.settings.replication_factor
@@ -71,17 +76,18 @@ class ElasticCassandra(Cassandra):
                 raise _fault(node, f"it cannot leave: {copies} copies of each row need {copies} nodes")
             await self._refuse_movement(node, members)
             sent_bytes = await self._in_time(node, self._leave(node, others, mark))
-            await self.wipe(node)
+            await self.kill(node)
             self._quarantine(node.address)
             return sent_bytes
 
-    async def clean_up(self, nodes: Sequence[Node]) -> None:
+    async def clean_up(self, nodes: Sequence[Node]) -> bool:
         """Have one node after the other remove the rows that it no longer owns, if the settings ask for it."""
         if self.settings.cleanup != "after-joins" or self._schema is None:
-            return
+            return False
         for node in nodes:
             targets = {node.name: [self._beans_of(node)]}
             await self._call([node], "cleanup", self._schema.keyspace, targets, self.settings.join_timeout_s)
+        return True
 
     async def _join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int:
         folders = _config.Folders(node.folder)
@@ -89,9 +95,10 @@ class ElasticCassandra(Cassandra):
         await files.remove(node, folders.storage, below=folders.root)
         await self.provide([node])
         await self.install(node, members)
+        # A node that left keeps its log.
+        own = await _Log.from_now(node, JOIN_LINES)
         await self.start(node, members)
         mark(activity.STARTED, None)
-        own = _Log(node, _joining.JOIN_LINES)
         while activity.LISTENING not in own.report.seen:
             await asyncio.sleep(own.pause_s)
             for name, t_s in await own.read():
@@ -99,7 +106,7 @@ class ElasticCassandra(Cassandra):
             await self._refuse_failure(own)
         self._refuse_gaps(own)
         everyone = [*members, node]
-        looks = await self._until_seen(everyone, everyone)
+        looks = await self._until_seen(everyone)
         # Members do not log it, so they are asked.
         mark(activity.IN_SERVICE, own.report.seen[activity.LISTENING] if looks == 1 else None)
         ((state,),) = await self._ask(node, "SELECT bootstrapped FROM system.local")
@@ -115,7 +122,7 @@ class ElasticCassandra(Cassandra):
                 "%s leaves by force: %d nodes cannot hold the %d copies of system_distributed",
                 node.name, len(others), SYSTEM_COPIES,
             )  # fmt: skip
-        own = await _Log.from_now(node, _joining.LEAVE_LINES)
+        own = await _Log.from_now(node, LEAVE_LINES)
         targets = {node.name: [f"{self._beans_of(node)}={str(forced).lower()}"]}
         calling = asyncio.create_task(self._call([node], "decommission", "-", targets, self.settings.join_timeout_s))
         try:
@@ -124,7 +131,7 @@ class ElasticCassandra(Cassandra):
                 over = bool((await asyncio.wait([calling], timeout=own.pause_s))[0])
                 for name, t_s in await own.read():
                     if name == activity.LEFT:
-                        await self._until_seen(others, others)
+                        await self._until_seen(others)
                     mark(name, None if name == activity.LEFT else t_s)
             await calling
         finally:
@@ -149,7 +156,7 @@ class ElasticCassandra(Cassandra):
         minutes."""
         for address, node in list(self._failed.items()):
             if await self._lives(node):
-                raise _fault(node, "its join ended early, and its server still runs", "wipe the node first")
+                raise _fault(node, "its join ended early, and its server still runs", "end the node first")
             targets = {members[0].name: [f"{self._beans_of(members[0])}={address}"]}
             await self._call(members[:1], "assassinate", "-", targets)
             del self._failed[address]
@@ -191,11 +198,10 @@ class ElasticCassandra(Cassandra):
         except TimeoutError as error:
             raise await _with_last_lines(node, f"not done after {limit_s:g} s (system.join_timeout_s)") from error
 
-    async def _until_seen(self, viewers: Sequence[Node], members: Sequence[Node]) -> int:
-        """Look until all viewers see exactly these members in service, connected to them; returns the number of
-        looks."""
+    async def _until_seen(self, members: Sequence[Node]) -> int:
+        """Look until all members see exactly each other in service, connected; returns the number of looks."""
         deadline = time.monotonic() + VIEW_TIMEOUT_S
-        waiting, looks = list(viewers), 0
+        waiting, looks = list(members), 0
         while True:
             ready = await together(self.ready(viewer, len(members)) for viewer in waiting)
             waiting, looks = (
@@ -212,7 +218,7 @@ class ElasticCassandra(Cassandra):
 class _Log:
     """The log of a node as far as it has been read, and its content."""
 
-    def __init__(self, node: Node, patterns: _joining.Patterns = (), from_byte: int = 0) -> None:
+    def __init__(self, node: Node, patterns: Patterns = (), from_byte: int = 0) -> None:
         self.node = node
         self.report = _joining.Report(patterns)
         self.pause_s = POLL_S if node.files == "same" else POLL_ELSEWHERE_S
@@ -220,7 +226,7 @@ class _Log:
         self._so_far = _state.LogSoFar(from_byte)
 
     @classmethod
-    async def from_now(cls, node: Node, patterns: _joining.Patterns = ()) -> _Log:
+    async def from_now(cls, node: Node, patterns: Patterns = ()) -> _Log:
         """Without the lines that the log has already."""
         path = _config.Folders(node.folder).logs / "system.log"
         return cls(node, patterns, (await files.sizes(node, path.parent)).get(path.name, 0))

@@ -5,35 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Any
 
-from steelyard.model import activity
-from steelyard.system.cassandra._state import LISTENING, STREAM_ENDED, is_normal
+from steelyard.system.cassandra._state import STREAM_ENDED, is_normal
+from steelyard.system.join_marks import Patterns, marks
 
-Patterns = tuple[tuple[str, re.Pattern[str]], ...]
-
-JOIN_LINES: Patterns = (
-    (activity.GOSSIPING, re.compile("Listening on address: ")),
-    (activity.RING_DELAY, re.compile(r"JOINING: sleeping \d+ ms for pending range setup")),
-    (activity.STREAMING, re.compile("JOINING: Starting to bootstrap")),
-    (activity.STREAMED, re.compile("Bootstrap completed")),
-    (activity.LISTENING, re.compile(re.escape(LISTENING))),
-)
-"""Lines of the log of a node that joins, with the marks that they set."""
-LEAVE_LINES: Patterns = (
-    (activity.LEAVING, re.compile(r"LEAVING: sleeping \d+ ms for batch processing and pending range setup")),
-    (activity.STREAMING, re.compile("LEAVING: replaying batch log and streaming data to other nodes")),
-    (activity.STREAMED, re.compile("All sessions completed")),
-    (activity.LEFT, re.compile(r"Announcing that I have left the ring for \d+ms")),
-)
-"""Lines of the log of a node that leaves. The others see it gone within seconds of its announcement."""
 FAILED = ("Error while waiting on bootstrap to complete", "JOINING_FAILED", "DECOMMISSION_FAILED")
 """Texts after which a server stays alive, but never comes into service."""
 PREPARED = re.compile(r"Prepare completed\. Receiving \d+ files\(([\d.]+)(\w+)\), sending \d+ files\(([\d.]+)(\w+)\)")
 SOURCE = re.compile(r"RangeStreamer\.java:\d+ - Bootstrap: range .* for keyspace (\w+)$")
-TIME = re.compile(r"\] (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ")
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 VIEW = (
     "SELECT address, status, status_with_port, rpc_ready FROM system_views.gossip_info",
@@ -61,8 +42,8 @@ class Report:
         """New marks from further lines, in order."""
         new = []
         for line in lines:
-            for name, pattern in self.patterns:
-                if name not in self.seen and pattern.search(line) and (t_s := time_s(line)) is not None:
+            for name, t_s in marks([line], self.patterns):
+                if name not in self.seen:
                     self.seen[name] = t_s
                     new.append((name, t_s))
             if match := SOURCE.search(line):
@@ -74,14 +55,6 @@ class Report:
             if not self.failure and any(text in line for text in FAILED):
                 self.failure = line
         return new
-
-
-def time_s(line: str) -> float | None:
-    """Time of a line of system.log, whose clock is UTC; None for a line without, as in a stack trace."""
-    match = TIME.search(line)
-    if match is None:
-        return None
-    return datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC).timestamp()
 
 
 def movement(
