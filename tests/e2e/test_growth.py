@@ -57,7 +57,7 @@ def test_planted_joins_and_leaves_are_found(laboratory: Laboratory, tmp_path: Pa
     ended = laboratory.run(study)
     assert ended.returncode == 0, ended.stderr
     store = laboratory.store / "growth-here"
-    records = {str(record.treatment["policy.name"]): record for record in Store(store).trials()}
+    records = {str(record.treatment["policy"]): record for record in Store(store).trials()}
     control, grown = records["none"], records["scheduled"]
     assert control.activities == ()
     assert [record.responses.errors for record in records.values()] == [0, 0]

@@ -129,8 +129,9 @@ class Scaling:
         try:
             offsets_s = {name: reading.offset_s for name, reading in (await clocks.read([node])).items()}
             readings.offsets_s = {**readings.offsets_s, **offsets_s}
+            over = asyncio.Event()
             joining = self._elastic.join(node, before, functools.partial(self._mark, node))
-            received, _ = await together([self._saying(node, "joining", joining), self._watch_server(node)])
+            received, _ = await together([self._saying(node, "joining", joining, over), self._watch_server(node, over)])
             self._arrived(node, IN_SERVICE, received)
             cluster.members.joined(node)
             cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
@@ -152,15 +153,16 @@ class Scaling:
         cluster.members.begin_leave(node)
         readings.let_go(node.name)
         leaving = self._elastic.leave(node, before, functools.partial(self._mark, node))
-        self._arrived(node, LEFT, await self._saying(node, "leaving", leaving))
+        self._arrived(node, LEFT, await self._saying(node, "leaving", leaving, asyncio.Event()))
         cluster.members.left(node)
         await readings.processes.end(node.name)
 
-    async def _watch_server(self, node: Node) -> None:
+    async def _watch_server(self, node: Node, over: asyncio.Event) -> None:
         """Start the probes of a node that need no way into its server: before the server, whose processor time is the
-        node's from the first moment, or, where it is told by its processes, as soon as there are any."""
-        while not node.cgroups and not await self._cluster.system.process_ids(node):
-            await asyncio.sleep(LOOK_EVERY_S)
+        node's from the first moment, or, where it is read by process, once there are any, or the join is over."""
+        while not (node.cgroups or over.is_set() or await self._cluster.system.process_ids(node)):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), LOOK_EVERY_S)
         await self._watch(node, lambda probe: not isinstance(probe, ReadsWay))
 
     async def _watch(self, node: Node, wanted: Callable[[Probe], bool]) -> None:
@@ -168,8 +170,8 @@ class Scaling:
         watched = await watched_nodes(self._cluster.system, [node])
         await self._cluster.readings.processes.begin([watched], wanted)
 
-    async def _saying(self, node: Node, what: str, acting: Awaitable[int | None]) -> int | None:
-        """Await a join or leave, and say every second in which phase the node is."""
+    async def _saying(self, node: Node, what: str, acting: Awaitable[int | None], over: asyncio.Event) -> int | None:
+        """Await a join or leave, and say every second in which phase the node is; `over` is set at the end."""
         begun_s = time.monotonic()
         task = asyncio.ensure_future(acting)
 
@@ -182,6 +184,7 @@ class Scaling:
                 self._watcher.tell(Waiting(f"{node.name} {what}: {phase}, {time.monotonic() - begun_s:.0f} s"))
             return task.result()
         finally:
+            over.set()
             task.cancel()
             await to_the_end(ended())
 
