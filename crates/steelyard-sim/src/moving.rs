@@ -120,7 +120,8 @@ impl Moving {
             "LEAVING: sleeping {delay_ms} ms for batch processing and pending range setup"
         ));
         thread::sleep(self.growth.ring_delay);
-        self.log.info("LEAVING: replaying batch log and streaming data to other nodes");
+        self.log
+            .info("LEAVING: replaying batch log and streaming data to other nodes");
         self.stream(self.members.len())?;
         self.log.info("All sessions completed");
         let stays = self.growth.ring_delay.max(LEFT_AT_LEAST);
