@@ -79,7 +79,9 @@ def phases_after(activity: Activity, node: str) -> tuple[NodePhase, ...]:
         for mark in activity.marks
         if mark.name == ROUTED and mark.node == node
     ][:1]
-    cleaned_s = [mark.t_s for mark in activity.marks if mark.name == CLEANED]
-    if cleaned_s and node == activity.nodes[-1]:
-        after.append(NodePhase(AFTER[CLEANED], node, arrived.t_s, max(cleaned_s)))
+    after += [
+        NodePhase(AFTER[CLEANED], node, arrived.t_s, mark.t_s)
+        for mark in activity.marks
+        if mark.name == CLEANED and mark.node == node
+    ]
     return tuple(after)

@@ -210,7 +210,7 @@ def _activities(record: TrialRecord, where: str, book: Book) -> None:
         times_s = [mark.t_s for mark in activity.marks]
         failed = activity.outcome == "failed" and record.verdict.outcome == "valid"
         book.check("relation", not failed, where, f"{what}: verdict of a trial with a failure", record.verdict.outcome)
-        named = {mark.node for mark in activity.marks}
+        named = {mark.node for mark in activity.marks if mark.node}
         book.check("relation", named <= set(activity.nodes), where, f"{what}: nodes of marks", named, activity.nodes)
         within = record.begun_s <= activity.begun_s and times_s == sorted(times_s)
         book.check("relation", within, where, f"{what}: marks in order of time within the trial", times_s, "in order")

@@ -85,7 +85,7 @@ def test_what_did_not_arrive_is_unfinished_until_the_activity_ends(outcome: str)
 def test_what_follows_the_arrival_is_no_part_of_the_whole() -> None:
     marks = [
         ("in-service", 10.0, "n4"), ("routed", 9.5, "n4"), ("in-service", 19.0, "n5"), ("routed", 21.0, "n5"),
-        ("cleaned", 25.0, ""),
+        ("cleaned", 25.0, "n5"),
     ]  # fmt: skip
     both = activity(marks, nodes=("n4", "n5"))
     after = {node: {phase.name: phase.seconds for phase in phases_after(both, node)} for node in both.nodes}
