@@ -10,8 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.judging.covariates import covariates_of
-from steelyard.judging.measures import Piece, Readings, cores_given, measures_of, metrics_of, points, with_derived
+from steelyard.judging.measures import (
+    Piece,
+    Readings,
+    cores_given,
+    measures_of,
+    metrics_of,
+    points,
+    seconds_of,
+    with_derived,
+)
 from steelyard.model import power, responses
+from steelyard.model.activity import Activity, Mark
 from steelyard.model.measure import POINT_S
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
 from steelyard.probe import energy, os
@@ -66,6 +76,32 @@ def test_a_node_without_a_quota_was_given_the_cores_of_its_machine() -> None:
     assert cores_given({"cores": "4", "limit_cpus": "6", "dilation": "2"}) == 6.0, "in modelled time"
     assert cores_given({"cores": "4", "dilation": "2"}) == 8.0
     assert cores_given({}) is None
+
+
+def grown(*activities: Activity) -> TrialRecord:
+    return record(10.0).model_copy(update={"activities": activities})
+
+
+def joining(node: str, **times_s: float) -> Activity:
+    """A join with marks at seconds since the beginning."""
+    marks = tuple(Mark(name=name.replace("_", "-"), t_s=BEGUN_S + at_s, node=node) for name, at_s in times_s.items())
+    return Activity(kind="scale-out", nodes=(node,), cause="test", begun_s=BEGUN_S, ended_s=BEGUN_S + 10, marks=marks)
+
+
+def test_each_second_of_a_growing_cluster_is_the_mean_of_the_nodes_that_were_there() -> None:
+    readings = cpu({"n1": [0.25] * 10})
+    readings = {**readings, "n2": {USER: every_second([0.5] * 6, 5.0), SYSTEM: every_second([0.0] * 6, 5.0)}}
+    of_seconds = seconds_of("cpu_percent_mean", grown(joining("n2", started=4.0, in_service=6.0)), readings, FACTS)
+    assert of_seconds == pytest.approx([50.0] * 4 + [75.0] * 6)
+    assert seconds_of("cpu_percent_mean", record(10.0), readings, FACTS)[:4] == [None] * 4
+
+
+def test_a_node_that_never_served_is_in_no_mean() -> None:
+    readings = cpu({"n1": [0.25] * 10, "n2": [0.5] * 10})
+    unfinished = measures_of(grown(joining("n2", started=1.0)), readings, FACTS)
+    assert unfinished["cpu_percent_mean"] == pytest.approx(50.0)
+    only_there = measures_of(grown(joining("n2", started=1.0)), {"n1": readings["n1"]}, FACTS)
+    assert only_there["cpu_percent_mean"] == pytest.approx(50.0)
 
 
 def test_a_gap_counts_once_and_with_its_length() -> None:

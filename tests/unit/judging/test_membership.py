@@ -91,3 +91,13 @@ def test_a_node_that_joins_half_way_counts_for_half_of_the_time() -> None:
     assert load.cores == pytest.approx(0.0, abs=1e-9)
     whole = 2 * (0.2 * 10 + 0.4 * 10) / 20
     assert whole == pytest.approx(0.6)
+
+
+def test_a_machine_that_a_node_had_for_a_part_of_the_time_only_is_not_judged() -> None:
+    """Its readings cover the node's own time, and what else ran on it before and after is not known."""
+    samples = {"n1": _use("n1", 0, 20, 0.4, 0.2), "n2": _use("n2", 10, 20, 0.4, 0.9)}
+    machines = Machines(cores={"n1": 2, "n2": 2}, kernels={"n2": "box"})
+    there = spans([joined("n2", started_s=10, in_service_s=12)])
+    (load,) = background_load(samples, machines, OwnTime(), 0.0, 20.0, there) or ()
+    assert load.where == "this machine"
+    assert load.cores == pytest.approx(0.0, abs=1e-9)

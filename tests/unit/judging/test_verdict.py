@@ -9,6 +9,7 @@ import pytest
 
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.verdict import Evidence, judge, over, used_ceiling_fraction
+from steelyard.model.activity import Activity, Mark
 from steelyard.model.calibration import Calibration, Ceiling, Slip
 from steelyard.model.load import Load
 from steelyard.model.moved_frames import MovedFrames
@@ -133,6 +134,39 @@ def test_a_silent_probe_is_not_hidden_by_another_on_the_same_node() -> None:
     heard = {("os", "n1"): [100.0 + second for second in range(9)], ("energy", "n1"): [100.0]}
     (reason,) = judge(evidence(heard=heard, done={"last_done_s": 108.0}), Limits()).reasons
     assert (reason.kind, reason.detail, reason.measured) == (ReasonKind.PROBE_GAP, "energy on n1", 8.0)
+
+
+def test_instruments_of_a_joiner_are_judged_from_their_first_reading() -> None:
+    begun_s, ended_s = 1000.0, 1060.0
+    marks = (Mark(name="in-service", t_s=begun_s + 10, node="n2"),)
+    joined = Activity(
+        kind="scale-out",
+        nodes=("n2",),
+        cause="test",
+        begun_s=begun_s,
+        ended_s=begun_s + 10,
+        outcome="done",
+        marks=marks,
+    )
+    done = made.done(operations=1000, first_sent_s=begun_s, last_done_s=ended_s)
+
+    def judged(*times_s: float) -> list[ReasonKind]:
+        heard = {("jmx", "n2"): [begun_s + at_s for at_s in times_s]}
+        return kinds(evidence(dones=(done,), heard=heard, activities=(joined,)))
+
+    after = tuple(range(18, 61))
+    assert judged(*after) == []
+    assert judged(*(at_s for at_s in after if not 30 < at_s < 37)) == [ReasonKind.PROBE_GAP]
+    assert judged() == [ReasonKind.PROBE_GAP]
+
+
+def test_a_change_of_size_that_failed_is_a_fault_of_the_system() -> None:
+    failed = Activity(
+        kind="scale-out", nodes=("n2",), cause="test", begun_s=0.0, ended_s=1.0, outcome="failed", error="disk full"
+    )
+    (reason,) = judge(evidence(activities=(failed,)), Limits()).reasons
+    assert (reason.kind, reason.detail) == (ReasonKind.SYSTEM_FAULT, "scale-out of n2: disk full")
+    assert judge(evidence(activities=(failed.model_copy(update={"outcome": "unfinished"}),)), Limits()).reasons == ()
 
 
 def calibration(read_per_s: float = 1000.0, write_per_s: float = 500.0, **changes: Any) -> Calibration:
