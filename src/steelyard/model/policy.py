@@ -38,10 +38,10 @@ class PolicyChoice(Value):
     @model_validator(mode="after")
     def _in_order(self) -> PolicyChoice:
         if self.name == "scheduled" and not self.times:
-            raise ValueError("policy.times: none; policy scheduled needs some, such as [[40, 4]]: 4 nodes from 40 s on")
+            raise ValueError("scheduled needs times, such as [[40, 4]]: 4 nodes from 40 s on")
         moments = [at_s for at_s, _ in self.times]
         if any(later_s <= before_s for before_s, later_s in pairwise(moments)):
-            raise ValueError(f"policy.times: {moments} are not in order; each must be later than the one before")
+            raise ValueError(f"times {moments} are not in order: each must be later than the one before")
         return self
 
     @property

@@ -75,7 +75,7 @@ def test_a_system_that_cannot_grow_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ('name = "scheduled"', "policy.times: none"),
+        ('name = "scheduled"', "scheduled needs times"),
         ('name = "scheduled"\ntimes = [[20, 4], [10, 3]]', "not in order"),
         ('name = "schedule"', "'scheduled'"),
         ("time = [[20, 4]]", "no such key"),
