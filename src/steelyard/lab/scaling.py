@@ -181,7 +181,7 @@ class Scaling:
         try:
             while not (await asyncio.wait([task], timeout=SAY_EVERY_S))[0]:
                 phase = phase_in_progress(self.activities[-1], node.name)
-                self._watcher.tell(Waiting(f"{node.name} {what}: {phase}, {time.monotonic() - begun_s:.0f} s"))
+                self._watcher.tell(Waiting(f"{node.name} {what} for {time.monotonic() - begun_s:.0f} s: {phase}"))
             return task.result()
         finally:
             over.set()

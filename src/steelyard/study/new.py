@@ -19,7 +19,7 @@ from steelyard.study import schema
 from steelyard.tomlfile.problems import from_validation, problem
 
 FOLDER: Final = Path(__file__).parent / "template"
-QUESTIONS: Final = ("scale", "compare", "search", "gate", "repeat")
+QUESTIONS: Final = ("scale", "compare", "search", "gate", "grow", "repeat")
 SYSTEMS: Final = ("cassandra", "simulated")
 SUFFIX: Final = ".toml"
 COMMAND: Final = "#   steelyard "

@@ -39,6 +39,6 @@ def test_an_activity_has_a_line_when_it_begins_and_when_it_ends(
 
 
 def test_the_end_of_an_activity_ends_what_was_awaited_of_its_nodes() -> None:
-    live = fold(beginning(0.0), Waiting("n4 joining: streaming, 12 s"), 1.0)
+    live = fold(beginning(0.0), Waiting("n4 joining for 12 s: streaming"), 1.0)
     assert live.waiting
     assert not fold(live, ActivityEnded(trial=TRIAL, kind="scale-out", nodes=("n4",), outcome="done"), 2.0).waiting

@@ -31,7 +31,7 @@ def limits(
         )
     if not joins:
         return
-    if "cpu" in results.shares:
+    if "cpu" in results.shares and not simulated:
         yield (
             "A node that joins takes its processor time from the machine that all nodes share: it slows the others "
             "more than on a machine of its own."

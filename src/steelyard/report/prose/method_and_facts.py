@@ -128,6 +128,7 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     )
     if study.load_site.name:
         sentence += f" The load was driven from {_load_nodes(study)} of the site “{study.load_site.name}”."
+    sentence += _changes_of_size(records)
     shares = shared(records)
     if shares:
         sentence += f" All nodes shared {shares}."
@@ -145,6 +146,19 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
         }[study.data.state]
     )
     return sentence
+
+
+def _changes_of_size(records: Sequence[TrialRecord]) -> str:
+    """A sentence on policies under which clusters changed their size; empty without any."""
+    times = dict.fromkeys(record.settings.policy.desired() for record in records if record.settings.policy.changes)
+    if not times:
+        return ""
+    sizes = [listed([f"{one.nodes} nodes at {one.at_s:g} s" for one in desired]) for desired in times]
+    rest = "" if all(record.settings.policy.changes for record in records) else "; in the others it kept its size"
+    return (
+        " While the load ran, nodes joined or left one after the other, so that the cluster was to have "
+        f"{listed(sizes, 'or')} of the measured phase{rest}."
+    )
 
 
 def _limits_in_force(records: Sequence[TrialRecord]) -> list[str]:

@@ -99,7 +99,8 @@ def other_responses(results: Results) -> Table | None:
     doubted = any("*" in cell.text for row in cells for cell in row)
     key += ["* not after Holm's correction, or not final"] if doubted else []
     versus = "" if several or first.line == first.factor else f", {against(first)}"
-    return Table(OTHERS, f"The other responses{versus}: {', '.join(key)}.", columns, tuple(rows))
+    explained = f": {', '.join(key)}" if key else ""
+    return Table(OTHERS, f"The other responses{versus}{explained}.", columns, tuple(rows))
 
 
 def _place(row: AnswerRow) -> tuple[str, str]:

@@ -41,7 +41,7 @@ def test_at_a_terminal_it_asks(answer: str, tmp_path: Path) -> None:
         )
         lines = screen.read(65_536).decode().splitlines()
     choices = [line for line in lines if line.endswith("?")]
-    assert [line.split()[1] for line in choices] == ["scale", "compare", "search", "gate", "repeat"]
+    assert [line.split()[1] for line in choices] == ["scale", "compare", "search", "gate", "grow", "repeat"]
     assert all(len(line) <= 80 for line in choices)
     study = read(tmp_path / "first.toml")
     assert (study.load.schedule, study.system.name) == ("search", "simulated")
