@@ -64,7 +64,7 @@ def growth(begun_s: float, slower: float = 1.0, *, nodes: Sequence[str] = ("n4",
         ]
         turn_s = marks[-1].t_s
         marks.append(Mark(name="routed", t_s=turn_s + 1.5, node=node, by="load"))
-    marks.append(Mark(name="cleaned", t_s=turn_s + 2.0))
+    marks.append(Mark(name="cleaned", t_s=turn_s + 2.0, node="n5"))
     given = {
         "kind": "scale-out", "nodes": tuple(nodes), "cause": "scheduled: 5 nodes at 20 s", "begun_s": begun_s,
         "ended_s": turn_s + 2.0, "outcome": "done", "streamed_bytes": dict.fromkeys(nodes, 6000000),

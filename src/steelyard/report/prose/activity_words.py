@@ -1,4 +1,4 @@
-"""Words of the page on activities: how many there were, and whose clock their times are by."""
+"""Words of the page on changes of size: how many, whose clock their times are by, under which policy."""
 
 from __future__ import annotations
 
@@ -34,3 +34,16 @@ def activity_words(records: Sequence[TrialRecord]) -> Iterator[str]:
     if sources:
         exact = capital("; ".join(text for source, text in SOURCES.items() if source in sources))
         yield f"Times are on the conductor's clock. {exact}."
+
+
+def changes_of_size(records: Sequence[TrialRecord]) -> str:
+    """A sentence on policies under which clusters changed their size; empty without any."""
+    times = dict.fromkeys(record.settings.policy.desired() for record in records if record.settings.policy.changes)
+    if not times:
+        return ""
+    sizes = [listed([f"{one.nodes} nodes at {one.at_s:g} s" for one in desired]) for desired in times]
+    rest = "" if all(record.settings.policy.changes for record in records) else "; in the others it kept its size"
+    return (
+        " While the load ran, nodes joined or left one after the other, so that the cluster was to have "
+        f"{listed(sizes, 'or')} of the measured phase{rest}."
+    )

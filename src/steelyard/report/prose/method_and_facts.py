@@ -26,6 +26,7 @@ from steelyard.model.trial import ClockOffset, TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.progress.reason_words import other_limits
 from steelyard.reading.report_input import ReportInput
+from steelyard.report.prose import activity_words
 
 MS_PER_S: Final = 1000
 SHARED_WORDS: Final = {
@@ -128,7 +129,7 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     )
     if study.load_site.name:
         sentence += f" The load was driven from {_load_nodes(study)} of the site “{study.load_site.name}”."
-    sentence += _changes_of_size(records)
+    sentence += activity_words.changes_of_size(records)
     shares = shared(records)
     if shares:
         sentence += f" All nodes shared {shares}."
@@ -146,19 +147,6 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
         }[study.data.state]
     )
     return sentence
-
-
-def _changes_of_size(records: Sequence[TrialRecord]) -> str:
-    """A sentence on policies under which clusters changed their size; empty without any."""
-    times = dict.fromkeys(record.settings.policy.desired() for record in records if record.settings.policy.changes)
-    if not times:
-        return ""
-    sizes = [listed([f"{one.nodes} nodes at {one.at_s:g} s" for one in desired]) for desired in times]
-    rest = "" if all(record.settings.policy.changes for record in records) else "; in the others it kept its size"
-    return (
-        " While the load ran, nodes joined or left one after the other, so that the cluster was to have "
-        f"{listed(sizes, 'or')} of the measured phase{rest}."
-    )
 
 
 def _limits_in_force(records: Sequence[TrialRecord]) -> list[str]:

@@ -95,10 +95,10 @@ class ElasticCassandra(Cassandra):
         await files.remove(node, folders.storage, below=folders.root)
         await self.provide([node])
         await self.install(node, members)
-        # A node that left keeps its log.
-        own = await _Log.from_now(node, JOIN_LINES)
         await self.start(node, members)
         mark(activity.STARTED, None)
+        # A start begins a log of its own.
+        own = _Log(node, JOIN_LINES)
         while activity.LISTENING not in own.report.seen:
             await asyncio.sleep(own.pause_s)
             for name, t_s in await own.read():
