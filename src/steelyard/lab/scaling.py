@@ -129,9 +129,7 @@ class Scaling:
         try:
             offsets_s = {name: reading.offset_s for name, reading in (await clocks.read([node])).items()}
             readings.offsets_s = {**readings.offsets_s, **offsets_s}
-            over = asyncio.Event()
-            joining = self._elastic.join(node, before, functools.partial(self._mark, node))
-            received, _ = await together([self._saying(node, "joining", joining, over), self._watch_server(node, over)])
+            received = await self._join_watched(node, before)
             self._arrived(node, IN_SERVICE, received)
             cluster.members.joined(node)
             cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
@@ -157,13 +155,26 @@ class Scaling:
         cluster.members.left(node)
         await readings.processes.end(node.name)
 
-    async def _watch_server(self, node: Node, over: asyncio.Event) -> None:
-        """Start the probes of a node that need no way into its server: before the server, whose processor time is the
-        node's from the first moment, or, where it is read by process, once there are any, or the join is over."""
-        while not (node.cgroups or over.is_set() or await self._cluster.system.process_ids(node)):
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(over.wait(), LOOK_EVERY_S)
-        await self._watch(node, lambda probe: not isinstance(probe, ReadsWay))
+    async def _join_watched(self, node: Node, before: Sequence[Node]) -> int | None:
+        """A join with the probes that need no way into the server: from before its start on, as its processor time is
+        the node's from the first moment; where that is read by process, once there are any."""
+        over = asyncio.Event()
+
+        async def watch() -> None:
+            while not (node.cgroups or over.is_set() or await self._cluster.system.process_ids(node)):
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(over.wait(), LOOK_EVERY_S)
+            await self._watch(node, lambda probe: not isinstance(probe, ReadsWay))
+
+        async def join() -> int | None:
+            joining = self._elastic.join(node, before, functools.partial(self._mark, node))
+            return await self._saying(node, "joining", joining, over)
+
+        if node.cgroups:
+            await watch()
+            return await join()
+        received, _ = await together([join(), watch()])
+        return received
 
     async def _watch(self, node: Node, wanted: Callable[[Probe], bool]) -> None:
         """Start the wanted probes of a node."""
