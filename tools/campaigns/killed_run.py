@@ -56,7 +56,8 @@ class Killer:
             print(f"{KILLED} conductor", file=sys.stderr, flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
         wanted = WORDS_OF[self._target]
-        running = processes_of(self._state).items()
+        # Not the supervisor of a server, in whose command line that of the server is.
+        running = [(pid, words) for pid, words in processes_of(self._state).items() if " keep " not in words]
         pids = sorted(pid for pid, words in running if any(word in words for word in wanted))
         # Members are the first that were started.
         for pid in pids[:1] if self._target == MEMBER else pids[-1:]:
