@@ -114,7 +114,7 @@ records = 100
 schedule = "constant"
 rate_per_s = 200
 threads = 16
-duration_s = 7.0
+duration_s = 10.0
 [server_warm_up]
 mode = "off"
 [factors]
@@ -156,7 +156,7 @@ OTHER_KILLS: Final = {
 """Kills of a load generator, of a node and of a link program."""
 LINK_PHASES: Final = (Phase.WARM_UP, Phase.MEASURE, Phase.SETTLE, Phase.DEPLOY, Phase.WIPE)
 BROKEN_LINK: Final = "the link program exited with code -9"
-GROWING_S: Final = 6.5
+GROWING_S: Final = 8.5
 """A kill in a cluster that grows and shrinks comes at any time up to this: over all marks of a join and of a leave."""
 LONGEST_DELAY_S: Final = {Phase.MEASURE: 1.2, Phase.SERVER_WARM_UP: 1.5, Phase.DEPLOY: 1.0, Phase.POPULATE: 0.5}
 """Where in a phase is killed, at random up to this; other phases take a fraction of a second."""
