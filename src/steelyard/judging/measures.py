@@ -110,7 +110,8 @@ def seconds_of(
     by_node = [points(pieces, span[1] - span[0], step_s) for pieces in known if pieces]
     if not by_node or len(by_node) < len(nodes):
         return []
-    there = [spans(record.activities).get(node, ALWAYS) for node in nodes]
+    of_nodes = spans(record.activities)
+    there = [of_nodes.get(node, ALWAYS) for node in nodes]
     means: list[float | None] = []
     for place, values in enumerate(zip(*by_node, strict=True)):
         step = Span(span[0] + place * step_s, span[0] + (place + 1) * step_s)

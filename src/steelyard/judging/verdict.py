@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -231,8 +232,8 @@ def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
     served = in_service(evidence.activities)
     for (probe, node), times_s in sorted(evidence.heard.items()):
         span = served.get(node, ALWAYS).within(Span(begun_s, ended_s))
-        if node in served and times_s:
-            # Instruments that read a server begin when it serves.
+        if node in served and served[node].begun_s > -math.inf and times_s:
+            # Instruments that read the server of a joiner begin when it serves.
             span = span.within(Span(min(times_s), ended_s))
         gap_s = longest_gap_s(times_s, *span)
         reasons += over(ReasonKind.PROBE_GAP, gap_s, limits.probe_gap_s, "s", f"{probe} on {node}")

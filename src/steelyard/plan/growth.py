@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from steelyard.engine.base import ReportsRouting
 from steelyard.format import count, duration
@@ -24,68 +25,53 @@ def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 
 def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
     system, policy, nodes = abilities.system(settings), settings.policy, settings.site.nodes
-    if not isinstance(system, Elastic):
-        yield StudyError(
-            f"system {settings.system.name} cannot change its size while it runs",
-            'policy.name = "none", or a cluster that Steelyard starts itself',
-            key="policy.name",
-            read=policy.name,
-        )
-    elif why := system.keeps_size():
-        yield StudyError(f"no node can join: {why}", key="policy.name", read=policy.name)
-    if not isinstance(abilities.engine(settings), ReportsRouting):
-        yield StudyError(
-            f"engine {settings.engine} does not report when its driver sends the first operation to a new node",
-            "leave out load.engine",
-            key="load.engine",
-            read=settings.engine,
-        )
-    if settings.load.schedule == "search":
-        yield StudyError(
-            "a search looks for the rate of one size, and the policy changes the size",
-            'another load.schedule, or policy.name = "none"',
-            key="policy.name",
-            read=policy.name,
-        )
-    if settings.data.state == "continue":
-        yield StudyError(
-            "a trial that changes the cluster's size ends its start, so that none can continue from its data",
-            'data.state = "restore"',
-            key="data.state",
-            read="continue",
-        )
-    if settings.node.dilation != 1:
-        yield StudyError(
-            "a join takes its time from timers (failure detection, ring delay), which dilation does not slow down",
-            "node.dilation = 1, with node.cpus such that the largest size fits on this machine",
-            key="node.dilation",
-            read=settings.node.dilation,
-        )
     lasts_s, times = settings.load.measured_s, [list(step) for step in policy.times]
-    late = [desired.at_s for desired in policy.desired() if lasts_s is not None and desired.at_s >= lasts_s]
-    if lasts_s is not None and late:
-        yield StudyError(
-            f"the load ends after {duration(lasts_s)}, before the change of size at {late[0]:g} s",
-            "a longer load.duration_s, or earlier times",
-            key="policy.times",
-            read=times,
-        )
-    least = policy.least(nodes)
-    if all(desired.nodes == nodes for desired in policy.desired()):
-        yield StudyError(
+    late = [one.at_s for one in policy.desired() if lasts_s is not None and one.at_s >= lasts_s]
+    stays = system.keeps_size() if isinstance(system, Elastic) else ""
+    refused: tuple[tuple[object, str, str, str, Any], ...] = (
+        (
+            not isinstance(system, Elastic),
+            f"system {settings.system.name} cannot change its size while it runs",
+            'policy.name = "none", or a cluster that Steelyard starts itself', "policy.name", policy.name,
+        ),
+        (stays, f"no node can join: {stays}", "", "policy.name", policy.name),
+        (
+            not isinstance(abilities.engine(settings), ReportsRouting),
+            f"engine {settings.engine} does not report when its driver sends the first operation to a new node",
+            "leave out load.engine", "load.engine", settings.engine,
+        ),
+        (
+            settings.load.schedule == "search",
+            "a search looks for the rate of one size, and the policy changes the size",
+            'another load.schedule, or policy.name = "none"', "policy.name", policy.name,
+        ),
+        (
+            settings.data.state == "continue",
+            "a trial that changes the cluster's size ends its start, so that none can continue from its data",
+            'data.state = "restore"', "data.state", "continue",
+        ),
+        (
+            settings.node.dilation != 1,
+            "a join takes its time from timers (failure detection, ring delay), which dilation does not slow down",
+            "node.dilation = 1, with node.cpus such that the largest size fits on this machine", "node.dilation",
+            settings.node.dilation,
+        ),
+        (
+            late,
+            f"the load ends after {duration(lasts_s or 0.0)}, before the change of size at {min(late, default=0):g} s",
+            "a longer load.duration_s, or earlier times", "policy.times", times,
+        ),
+        (
+            all(desired.nodes == nodes for desired in policy.desired()),
             f"the policy changes nothing: the cluster has {count(nodes, 'node')} from the beginning",
-            "other numbers of nodes in policy.times",
-            key="policy.times",
-            read=times,
-        )
-    if least < nodes and isinstance(system, ValidatesLoad):
-        for error in system.problems(least, settings.load):
-            yield StudyError(
-                f"policy.times shrinks the cluster to {count(least, 'node')}: {error.message}",
-                error.hint,
-                key="policy.times",
-                read=times,
-            )
+            "other numbers of nodes in policy.times", "policy.times", times,
+        ),
+    )  # fmt: skip
+    yield from (StudyError(what, hint, key=key, read=read) for wrong, what, hint, key, read in refused if wrong)
+    least = policy.least(nodes)
+    for error in system.problems(least, settings.load) if least < nodes and isinstance(system, ValidatesLoad) else ():
+        what = f"policy.times shrinks the cluster to {count(least, 'node')}: {error.message}"
+        yield StudyError(what, error.hint, key="policy.times", read=times)
 
 
 def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:

@@ -21,6 +21,7 @@ from tests.contract.system.test_cassandra import KEYS, _ThreeCopies, nodes_of, o
 pytestmark = [pytest.mark.cassandra, pytest.mark.agent, pytest.mark.usefixtures("brief_java")]
 
 SETTINGS = Settings(
+    join_timeout_s=300,
     heap_mb=160,
     replication_factor=2,
     ring_delay_ms=4000,

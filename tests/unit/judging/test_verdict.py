@@ -158,6 +158,11 @@ def test_instruments_of_a_joiner_are_judged_from_their_first_reading() -> None:
     assert judged(*after) == []
     assert judged(*(at_s for at_s in after if not 30 < at_s < 37)) == [ReasonKind.PROBE_GAP]
     assert judged() == [ReasonKind.PROBE_GAP]
+    joined = joined.model_copy(
+        update={"kind": "scale-in", "marks": (Mark(name="leaving", t_s=begun_s + 50, node="n2"),)}
+    )
+    assert judged(*range(51)) == []
+    assert judged(*range(8, 51)) == [ReasonKind.PROBE_GAP], "a member that leaves was there from the beginning"
 
 
 def test_a_change_of_size_that_failed_is_a_fault_of_the_system() -> None:

@@ -1,7 +1,7 @@
 "use strict";
 const zoom = (() => {
   // Zoom: a figure shows a part of its axes, as fractions of them. Marks are moved, never stretched where they have a
-  // size of their own; axes are drawn anew from what the pen writes into them (see draw/axes.py).
+  // size of their own; axes are redrawn from what the pen writes into them (see draw/axes.py).
   const EDGE_PX = 3, NAME_PX = 300, SINK_PX = 3.5;
   const WHOLE = { x: [0, 1], y: [0, 1] };
   const parts = new Map();
