@@ -60,6 +60,8 @@ CONTENTS = {
         "if a comparison is undecided.",
         "gate": "Pass or fail a build: is it worse than the baseline by more than a margin? Exit codes: 0 not worse, 1 "
         "worse, 4 undecided.",
+        "replay": "Ask a scaling policy with what was measured in stored trials: which size would it have desired, and "
+        "when?",
         "verify": "Check a store: checksums, formats, plan, journal, and every number again from the raw files. Exit "
         "code 1 if something differs.",
         "audit": "Find numbers of a summary table that contradict each other, allowing for rounding. Exit code 1 if "

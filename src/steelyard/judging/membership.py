@@ -4,7 +4,7 @@ functions, and verification calls them again."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from steelyard.model.activity import IN_SERVICE, LEAVING, LEFT, STARTED, Activity
@@ -53,6 +53,12 @@ def in_service(activities: Sequence[Activity]) -> dict[str, Span]:
     """The time in which each node that joined or left served and was to stay, from the mark `in-service` to
     `leaving`."""
     return spans(activities, IN_SERVICE, LEAVING)
+
+
+def serving(nodes: Iterable[str], activities: Sequence[Activity], t_s: float) -> list[str]:
+    """Those of the nodes that serve at a time, and are to stay."""
+    served = in_service(activities)
+    return [node for node in nodes if served.get(node, ALWAYS).begun_s <= t_s < served.get(node, ALWAYS).ended_s]
 
 
 def sizes(nodes: int, activities: Sequence[Activity]) -> list[tuple[float, int]]:

@@ -26,6 +26,7 @@ from steelyard.model.load import Load
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.outcome import Outcome
 from steelyard.model.sample import Sample
+from steelyard.model.scaling import Scaling
 from steelyard.model.search import SearchResult
 from steelyard.model.study import Limits
 from steelyard.model.trial import ClockOffset, ClockStep
@@ -72,6 +73,8 @@ class Evidence:
     """Outcome of the search, if the load is one."""
     activities: Sequence[Activity] = ()
     """Changes of the cluster's size."""
+    scaling: Scaling | None = None
+    """What the scaling policy saw and said."""
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
@@ -93,6 +96,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         *_hardware(evidence),
         *_cluster(evidence),
         *_activities(evidence),
+        *_scaling(evidence.scaling, limits),
     )
     notes = (*unseen, *_reading_commands(evidence.own))
     if evidence.calibration is None:
@@ -345,6 +349,17 @@ def _activities(evidence: Evidence) -> list[Reason]:
         for activity in evidence.activities
         if activity.outcome == "failed"
     ]
+
+
+def _scaling(scaling: Scaling | None, limits: Limits) -> list[Reason]:
+    """A policy that was asked too late, or without a value of its metric; a size for which too few nodes were lent."""
+    if scaling is None:
+        return []
+    blind = scaling.late / scaling.asked if scaling.asked else 0.0
+    reasons = list(over(ReasonKind.POLICY_LATE, blind, limits.policy_late_fraction))
+    if scaling.lacking:
+        reasons.append(Reason(kind=ReasonKind.LAB_FAULT, detail=f"{scaling.lacking}; see policy.joins"))
+    return reasons
 
 
 def _cluster(evidence: Evidence) -> list[Reason]:

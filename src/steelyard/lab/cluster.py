@@ -292,7 +292,7 @@ async def started(
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
         watched = await watched_nodes(system, (*cluster.databases, *cluster.loaders)) if probes else ()
         # Alike in all trials of a study, so that a control is watched as a cluster that grows.
-        alone = bool(settings.policy.times)
+        alone = settings.policy.changes
         offsets_s = {node: reading.offset_s for node, reading in (await clocks.read(cluster.reachable)).items()}
         first_reading_s = patience_of(*sites).first_reading_s
         async with watching(probes, watched, watcher, offsets_s, first_reading_s, alone=alone) as cluster.readings:

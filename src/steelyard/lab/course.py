@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from steelyard.judging.background_load import OwnTime
 from steelyard.judging.trial_responses import joined, responses
-from steelyard.lab.scaling import Scaling
+from steelyard.lab.scaling import ScalingInProgress
 from steelyard.lab.search import SearchInProgress
 from steelyard.model.activity import Activity
 from steelyard.model.load import MEASURE, Load
@@ -33,7 +33,7 @@ class Course:
     """SHA-256 of the files of traces, whose names alone are in the settings."""
     capacity: Capacity | None = None
     search: SearchInProgress | None = None
-    scaling: Scaling | None = None
+    scaling: ScalingInProgress | None = None
     """Changes of the cluster's size."""
     hello: Hello | None = None
     probed: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)

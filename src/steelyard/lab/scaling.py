@@ -1,5 +1,5 @@
-"""Changes of size during a trial: brings the cluster to the sizes that its policy desires while the load runs, one node
-at a time."""
+"""Changes of size during a trial: asks its policy which size it desires while the load runs, and brings the cluster to
+it, one node at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 
 from steelyard.events.base import Watcher
@@ -16,36 +16,54 @@ from steelyard.events.shown import Waiting
 from steelyard.judging.activity_phases import arrival, phase_in_progress
 from steelyard.lab import clocks
 from steelyard.lab.cluster import Cluster
+from steelyard.lab.metric_seen import MetricSeen
 from steelyard.lab.probe_processes import watched_nodes
 from steelyard.model.activity import CLEANED, IN_SERVICE, LEFT, LENT, ROUTED, Activity, Mark
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.plan import PlannedTrial
-from steelyard.model.policy import Desired
+from steelyard.model.policy import MOST_NODES
+from steelyard.model.scaling import Desired, Scaling, Supply
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
+from steelyard.policy.base import History, Policy, ask_times, bounded
+from steelyard.policy.of_trial import bounds
 from steelyard.probe.base import Probe, ReadsWay
-from steelyard.system.base import Elastic
-from steelyard.wire.record import Routed
+from steelyard.system.base import Elastic, Footprint
+from steelyard.wire.record import Interval, Routed
 
 SAY_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5
+LATEST_S = 2.0
+"""A policy is asked late if it is asked this long after its time, or a period of its own if that is shorter."""
 
 Kind = Literal["scale-out", "scale-in"]
 
 
-class Scaling:
+class ScalingInProgress:
     """The changes of size of one trial, under a policy."""
 
-    def __init__(self, cluster: Cluster, trial: PlannedTrial, schema: Schema, watcher: Watcher) -> None:
+    def __init__(
+        self, cluster: Cluster, trial: PlannedTrial, schema: Schema, watcher: Watcher, policy: Policy | None,
+        intervals: Mapping[str, Sequence[Interval]],
+    ) -> None:  # fmt: skip
+        """`policy`: None keeps the size; `intervals`: of the load nodes, as they come in."""
         self._cluster = cluster
-        self._policy = trial.settings.policy
+        self._policy = policy
+        self._bounds = bounds(trial.settings.policy, trial.settings.site.nodes)
+        self._seen = MetricSeen(policy, cluster, intervals) if policy is not None else None
         self._trial = trial.id
         self._schema = schema
         self._watcher = watcher
         self._measured = asyncio.Event()
         self._begun_s = 0.0
+        self._supply: list[Supply] = []
+        self._desired = [Desired(0.0, trial.settings.site.nodes, "")]
+        self._copies = cluster.system.copies(MOST_NODES) if isinstance(cluster.system, Footprint) else 1
+        self._asked = self._late = 0
+        self._lacking = ""
+        self._wanted = asyncio.Event()
         self.activities: list[Activity] = []
         """Changes of size so far, in order of time."""
 
@@ -66,7 +84,7 @@ class Scaling:
 
     async def beside(self, driving: Awaitable[None]) -> None:
         """Drive the load and follow the policy meanwhile. What is not complete when the load ends is unfinished."""
-        if not self._policy.changes:
+        if self._policy is None:
             await driving
             return
         following = asyncio.ensure_future(self._follow())
@@ -87,13 +105,59 @@ class Scaling:
         finally:
             following.cancel()
 
+    @property
+    def sealed(self) -> Scaling | None:
+        """What the policy saw and said; None without one."""
+        if self._seen is None or not self._begun_s:
+            return None
+        return Scaling(
+            begun_s=self._begun_s, copies=self._copies, points=tuple(self._seen.points), supply=tuple(self._supply),
+            desired=tuple(self._desired), asked=self._asked, late=self._late, lacking=self._lacking,
+        )  # fmt: skip
+
     async def _follow(self) -> None:
         await self._measured.wait()
+        await together([self._ask(), self._bring_about()])
+
+    async def _ask(self) -> None:
+        """Ask the policy at its times, each once the periods before it are closed."""
+        policy, seen = self._policy, self._seen
+        assert policy is not None
+        assert seen is not None
+        for t_s in ask_times(policy):
+            await asyncio.sleep(self._begun_s + t_s - time.time())
+            whole = await seen.until(t_s, self._begun_s, self.activities)
+            supply = self._supplied(t_s)
+            if not self._supply or supply[1:] != self._supply[-1][1:]:
+                self._supply.append(supply)
+            self._asked += 1
+            self._late += not whole or time.time() > self._begun_s + t_s + min(policy.every_s, LATEST_S)
+            history = History(policy.period_s, seen.points, self._supply, self._desired)
+            desired = bounded(policy.desired(history, t_s), self._bounds, self._copies)
+            last = self._desired[-1]
+            if (desired.nodes, desired.prepared) != (last.nodes, last.prepared):
+                self._desired.append(desired)
+            if desired.nodes != last.nodes:
+                self._wanted.set()
+
+    def _supplied(self, t_s: float) -> Supply:
+        """The nodes that can be counted on now, as the policy that is asked at `t_s` is shown them."""
+        last = self.activities[-1] if self.activities else None
+        pending = [] if last is None or last.ended_s is not None or last.kind == "scale-in" else last.nodes
+        arriving = sum(arrival(last, node) is None for node in pending) if last is not None else 0
+        return Supply(t_s, len(self._cluster.members.staying), arriving)
+
+    async def _bring_about(self) -> None:
+        """Bring the cluster to the size that was desired last; after a failure, once another size is desired."""
         members = self._cluster.members
-        for desired in self._policy.desired():
-            await asyncio.sleep(self._begun_s + desired.at_s - time.time())
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            desired = self._desired[-1]
             change = desired.nodes - len(members.staying)
-            if change > 0 and members.spares:
+            if change > 0:
+                if len(members.spares) < change:
+                    self._lacking = f"{desired.nodes} nodes were desired and {len(members.all)} lent: {desired.reason}"
                 await self._change("scale-out", members.spares[:change], desired)
             elif change < 0:
                 await self._change("scale-in", members.staying[: change - 1 : -1], desired)
@@ -132,10 +196,8 @@ class Scaling:
             received = await self._join_watched(node, before)
             self._arrived(node, IN_SERVICE, received)
             cluster.members.joined(node)
-            cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
-            if differing := await cluster.system.differing(node):
-                cluster.differing[node.name] = differing
-            await self._watch(node, lambda probe: isinstance(probe, ReadsWay))
+            # At once, as the next node waits for it.
+            await together([self._look_at(node), self._watch(node, lambda probe: isinstance(probe, ReadsWay))])
         except BaseException as error:
             readings.let_go(node.name)
             if isinstance(error, SystemFault):
@@ -144,6 +206,14 @@ class Scaling:
                 # Its logs are collected with those of the others; its data are removed at the end of the start.
                 await to_the_end(cluster.system.kill(node))
             raise
+
+    async def _look_at(self, node: Node) -> None:
+        """Note the facts of a node that has joined, and its settings that are not those asked for."""
+        system = self._cluster.system
+        facts, differing = await asyncio.gather(system.facts(node), system.differing(node))
+        self._cluster.facts[system_facts_name(node.name)] = facts
+        if differing:
+            self._cluster.differing[node.name] = differing
 
     async def _leave(self, node: Node) -> None:
         cluster, readings = self._cluster, self._cluster.readings

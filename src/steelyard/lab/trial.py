@@ -31,7 +31,7 @@ from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.course import Course
 from steelyard.lab.parts import LabParts
-from steelyard.lab.scaling import Scaling
+from steelyard.lab.scaling import ScalingInProgress
 from steelyard.lab.search import SearchInProgress
 from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
@@ -136,6 +136,7 @@ class TrialRunner:
                 still_busy=course.still_busy,
                 search=course.searched,
                 activities=course.activities,
+                scaling=course.scaling and course.scaling.sealed,
             ),
             self.study.limits,
         )
@@ -240,9 +241,10 @@ class TrialRunner:
         course.offered = engine_order.resolved(load, can_per_s)
         driving = engine_order.measure(
             course.offered, endpoint, schema, workload, planned.seed, self.parts.plugins,
-            discover=bool(planned.settings.policy.times),
+            discover=planned.settings.policy.changes,
         )  # fmt: skip
-        scaling = course.scaling = Scaling(cluster, planned, schema, self.watcher)
+        policy = self.parts.policy(planned.settings) if planned.settings.policy.changes else None
+        scaling = course.scaling = ScalingInProgress(cluster, planned, schema, self.watcher, policy, course.intervals)
         for name in [one.trace for one in load.offered if one.trace is not None]:
             path = self.parts.plugins.file(name, "trace", "load.trace")
             course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))
@@ -416,6 +418,7 @@ class TrialRunner:
                 "moved_frames": course.moved_frames,
                 "capacity": course.capacity,
                 "activities": course.activities,
+                "scaling": course.scaling and course.scaling.sealed,
                 "search": None if course.search is None else course.search.search,
                 "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),
                 "versions": self._versions(course),

@@ -1,66 +1,75 @@
-"""Scaling policy of a trial: which size the cluster is to have, and when. Section `policy` of a study."""
+"""Scaling policy of a trial: its name, the sizes that it may ask for, its own settings. Section `policy` of a study."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Literal, NamedTuple
+from typing import Any, Final
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from steelyard.model.value import Value, later
+from steelyard.model.choice import Choice
+from steelyard.model.value import later
 
-MOST_STEPS = 200
-"""Largest number of changes of size in one trial: each is an activity in the trial's record."""
-
-
-class Desired(NamedTuple):
-    """A desired size (AWS: desired capacity)."""
-
-    at_s: float
-    """Seconds of the measured phase."""
-    nodes: int
-    reason: str
+NONE: Final = "none"
+SCHEDULED: Final = "scheduled"
+STATIC_MAX: Final = "static-max"
+"""Policy whose cluster has the largest size from its start on."""
+MOST_NODES: Final = 1000
 
 
-Step = tuple[Annotated[float, Field(ge=0, le=1e6)], Annotated[int, Field(ge=1, le=1000)]]
-
-
-class PolicyChoice(Value):
+class PolicyChoice(Choice):
     """Scaling policy. Without a name the cluster keeps its size."""
 
-    name: Literal["none", "scheduled"] = later("none")
-    """none: the cluster keeps its size; scheduled: it is given the sizes of `times` while it serves."""
-    times: tuple[Step, ...] = later((), max_length=MOST_STEPS)
-    """Policy scheduled: pairs of seconds since the beginning of the measured phase and number of database nodes, in
-    order of time: [[40, 4], [120, 3]]. Used by treatments whose policy is `scheduled`, so that a factor `policy.name`
-    compares them with a control that keeps its size."""
+    name: str = later(NONE)
+    """none: the cluster keeps its size; scheduled: it is given the sizes of `times` while it serves; others follow a
+    metric (docs/howto/choose-a-scaling-policy.md). A factor over names compares them with a control that keeps its
+    size: each takes only its own settings of this section."""
+    min_nodes: int | None = later(None, ge=1, le=MOST_NODES)
+    """Smallest size that the policy may ask for (AWS: MinSize); default: `site.nodes`. Policy scheduled says its sizes
+    itself."""
+    max_nodes: int | None = later(None, ge=1, le=MOST_NODES)
+    """Largest size that the policy may ask for (AWS: MaxSize). Policy scheduled says its sizes itself."""
+    joins: int | None = later(None, ge=0, le=MOST_NODES)
+    """Number of joins for which nodes are lent beforehand; default: one for each node between `site.nodes` and
+    `max_nodes`. A node that has left does not join again, so a policy that shrinks and grows needs more."""
 
     @model_validator(mode="after")
     def _in_order(self) -> PolicyChoice:
-        if self.name == "scheduled" and not self.times:
-            raise ValueError("scheduled needs times, such as [[40, 4]]: 4 nodes from 40 s on")
-        moments = [at_s for at_s, _ in self.times]
-        if any(later_s <= before_s for before_s, later_s in pairwise(moments)):
-            raise ValueError(f"times {moments} are not in order: each must be later than the one before")
+        if self.name not in (NONE, SCHEDULED) and self.max_nodes is None:
+            raise ValueError(f"policy {self.name} needs max_nodes, the largest size that it may ask for")
+        if self.min_nodes is not None and self.max_nodes is not None and self.min_nodes > self.max_nodes:
+            raise ValueError(f"min_nodes = {self.min_nodes} is above max_nodes = {self.max_nodes}")
         return self
 
     @property
     def changes(self) -> bool:
         """Whether a cluster under this policy may change its size."""
-        return self.name != "none"
+        return self.name not in (NONE, STATIC_MAX)
 
-    def desired(self) -> tuple[Desired, ...]:
-        """The desired sizes of the policy, in order of time."""
-        if not self.changes:
-            return ()
-        return tuple(Desired(at_s, nodes, f"scheduled: {nodes} nodes at {at_s:g} s") for at_s, nodes in self.times)
+    @property
+    def times(self) -> tuple[tuple[float, int], ...]:
+        """The sizes of policy `scheduled`, each with its seconds of the measured phase."""
+        times: Any = self.settings.get("times", ()) if self.changes else ()
+        return tuple((float(at_s), int(nodes)) for at_s, nodes in times)
 
     def least(self, nodes: int) -> int:
         """The smallest size of a cluster that begins with this number of nodes."""
-        return min((nodes, *(desired.nodes for desired in self.desired())))
+        if self.times or self.min_nodes is None or not self.changes:
+            return min((nodes, *(size for _, size in self.times)))
+        return min(nodes, self.min_nodes)
+
+    def most(self, nodes: int) -> int:
+        """The largest size of a cluster that begins with this number of nodes."""
+        if self.times or self.max_nodes is None or not self.changes:
+            return max((nodes, *(size for _, size in self.times)))
+        return max(nodes, self.max_nodes)
 
     def lent(self, nodes: int) -> int:
         """Number of nodes that are lent to a cluster that begins with this number: the first, and one for each join.
         A node that has left does not join again."""
-        sizes = (nodes, *(desired.nodes for desired in self.desired()))
+        if self.joins is not None and self.changes:
+            return nodes + self.joins
+        if not self.times:
+            return self.most(nodes)
+        sizes = (nodes, *(size for _, size in self.times))
         return nodes + sum(max(0, after - before) for before, after in pairwise(sizes))

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    ConfigDict,
     Field,
     field_validator,
 )
 
+from steelyard.model.choice import Choice
 from steelyard.model.cost import Cost
 from steelyard.model.file_format import FileFormat
 from steelyard.model.link import LinkChoice
@@ -45,20 +45,6 @@ ALIASES = {
     "policy": "policy.name",
 }
 """Short factor names, which plans, stores and tables show."""
-
-
-class Choice(Value):
-    """A plug-in by name, and its settings."""
-
-    model_config = ConfigDict(extra="allow")
-
-    name: str
-    """Module name, entry point, or path of the plug-in."""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """All keys except the name."""
-        return dict(self.__pydantic_extra__ or {})
 
 
 class SiteChoice(Choice):
@@ -195,6 +181,8 @@ class Limits(Value):
     link_unread_fraction: float = Field(default=0.001, ge=0, le=1)
     """Frames that the kernel dropped because the link program did not read them in time, as a fraction of all that
     nodes sent. At one in a thousand, about one operation in a hundred, of ten frames each, loses a frame."""
+    policy_late_fraction: float = later(0.05, gt=0, le=1)
+    """How often a scaling policy may be asked late, or without a value of its metric, as a fraction of all times."""
     steal_fraction: float = Field(default=0.1, ge=0, le=1)
     """CPU time used by other guests of the same hardware, as a fraction of all CPU time."""
     attempts: int = Field(default=3, ge=1, le=20)

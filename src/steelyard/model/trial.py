@@ -13,6 +13,7 @@ from steelyard.model.load import MEASURE
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.named_level import Level
 from steelyard.model.plausible import Moment
+from steelyard.model.scaling import Scaling
 from steelyard.model.search import Search
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Limits
@@ -214,6 +215,8 @@ class TrialRecord(Value):
     """Windows and result of the search, if the load is one."""
     activities: tuple[Activity, ...] = later(())
     """Changes of the cluster's size during the trial, in order of time."""
+    scaling: Scaling | None = later(None)
+    """What the scaling policy saw and said; None without one."""
     server_warm_up: ServerWarmth | None = None
     """Warmth of the servers of the start before its first trial; None without server warm-up."""
     versions: dict[str, str] = Field(default_factory=dict)

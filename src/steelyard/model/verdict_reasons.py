@@ -166,6 +166,14 @@ class ReasonKind(StrEnum):
         "engine built without optimisation",
         KindFacts("the agent says so", void=True),
     )  # fmt: skip
+    POLICY_LATE = (
+        "the scaling policy was late or blind",
+        KindFacts(
+            "how often the scaling policy was asked 2 s after its time or later, or without a value of its metric, of "
+            "all times that it was asked, above `policy_late_fraction`",
+            limit="policy_late_fraction", void=True, in_store=True,
+        ),
+    )  # fmt: skip
     STEAL = (
         "background load or steal",
         KindFacts(

@@ -8,25 +8,31 @@ from typing import Any
 
 from steelyard.engine.base import ReportsRouting
 from steelyard.format import count, duration
+from steelyard.judging.policy_points import metrics
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
+from steelyard.model.responses import probe_of
+from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plan.phase_times import measured_s
 from steelyard.system.base import Elastic, ValidatesLoad
 
 
-def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
+def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
     """Errors for policies that a cluster, a load or an engine cannot follow."""
     every = [one for one in distinct(plan, "site", "system", "load", "data", "node", "policy") if one.policy.changes]
-    errors = [error for settings in every for error in _of(settings, abilities)]
+    errors = [
+        error for settings in every for error in (*_of(settings, abilities), *_of_metric(settings, study, abilities))
+    ]
     yield from {error.message: error for error in errors}.values()
 
 
 def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
     system, policy, nodes = abilities.system(settings), settings.policy, settings.site.nodes
     lasts_s, times = settings.load.measured_s, [list(step) for step in policy.times]
-    late = [one.at_s for one in policy.desired() if lasts_s is not None and one.at_s >= lasts_s]
+    late = [at_s for at_s, _ in policy.times if lasts_s is not None and at_s >= lasts_s]
+    least, most = policy.least(nodes), policy.most(nodes)
     stays = system.keeps_size() if isinstance(system, Elastic) else ""
     refused: tuple[tuple[object, str, str, str, Any], ...] = (
         (
@@ -62,16 +68,44 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
             "a longer load.duration_s, or earlier times", "policy.times", times,
         ),
         (
-            all(desired.nodes == nodes for desired in policy.desired()),
+            policy.times and least == most,
             f"the policy changes nothing: the cluster has {count(nodes, 'node')} from the beginning",
             "other numbers of nodes in policy.times", "policy.times", times,
         ),
+        (
+            not policy.times and least == most,
+            f"the policy changes nothing: the cluster has {count(nodes, 'node')}, and it may ask for no other number",
+            f"policy.max_nodes above {nodes}", "policy.max_nodes", policy.max_nodes,
+        ),
+        (
+            policy.min_nodes is not None and policy.min_nodes > nodes,
+            f"the cluster begins with {count(nodes, 'node')}, less than its policy's smallest size",
+            f"policy.min_nodes up to {nodes}, or more site.nodes", "policy.min_nodes", policy.min_nodes,
+        ),
     )  # fmt: skip
     yield from (StudyError(what, hint, key=key, read=read) for wrong, what, hint, key, read in refused if wrong)
-    least = policy.least(nodes)
+    key = "policy.times" if policy.times else "policy.min_nodes"
     for error in system.problems(least, settings.load) if least < nodes and isinstance(system, ValidatesLoad) else ():
-        what = f"policy.times shrinks the cluster to {count(least, 'node')}: {error.message}"
-        yield StudyError(what, error.hint, key="policy.times", read=times)
+        what = f"{key} shrinks the cluster to {count(least, 'node')}: {error.message}"
+        yield StudyError(what, error.hint, key=key, read=times or policy.min_nodes)
+
+
+def _of_metric(settings: TrialSettings, study: Study, abilities: Abilities) -> Iterator[StudyError]:
+    """Errors for a metric that is not measured, or has no value in each period."""
+    metric = abilities.policy(settings).metric
+    if not metric:
+        return
+    known = metrics()
+    if metric not in known:
+        yield StudyError(
+            f"policy {settings.policy.name} cannot follow {metric}: it has no value in each second",
+            f"allowed: {', '.join(known)}", key="policy.metric", read=metric, allowed=known,
+        )  # fmt: skip
+    elif (probe := probe_of(metric)) and probe not in study.probes:
+        yield StudyError(
+            f"policy.metric = {metric!r} is read by probe {probe}, which the study does not run",
+            f"add {probe!r} to `probes`", key="policy.metric", read=metric,
+        )  # fmt: skip
 
 
 def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
@@ -91,9 +125,9 @@ def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
             f"not {len(starts)}"
         )
     left_s = math.inf
-    for settings in every:
+    for settings in [one for one in every if one.policy.times]:
         seconds = measured_s(settings.load, abilities.cluster_times(settings, cores))
-        left_s = min(left_s, seconds - settings.policy.desired()[-1].at_s)
+        left_s = min(left_s, seconds - settings.policy.times[-1][0])
     if math.isfinite(left_s):
         yield (
             f"the load goes on for about {duration(max(0.0, left_s))} after the last change of size begins: one that "

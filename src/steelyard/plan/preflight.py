@@ -114,7 +114,7 @@ def refusals(
         *over_budget(study, machine, cost.disk_bytes, cost.seconds),
         *load_feasibility.refusals(study, plan, history, abilities),
         *processor_quotas.refusals(plan, abilities),
-        *growth.refusals(plan, abilities),
+        *growth.refusals(study, plan, abilities),
         *node_disks.refusals(plan, history, abilities),
         *empty_tables.refusals(study, plan, abilities),
         *engines.unspoken(plan, abilities),

@@ -159,7 +159,7 @@ def _too_little_memory(settings: TrialSettings, machine: Machine, abilities: Abi
             f"({(needed_mb - MARGIN_MEMORY_MB) // nodes:,} each, plus the laboratory's {MARGIN_MEMORY_MB}), "
             f"this machine has {machine.memory_mb:,} available",
             "use fewer nodes or a smaller heap",
-            key="site.nodes" if nodes == settings.site.nodes else "policy.times",
+            key="site.nodes" if nodes == settings.site.nodes else "policy",
             read=nodes,
         )
 

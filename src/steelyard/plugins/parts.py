@@ -11,11 +11,14 @@ from pydantic import BaseModel
 
 from steelyard.engine.base import Engine
 from steelyard.judging.settings_hash import canonical
-from steelyard.model.study import Choice, LoadSiteChoice, SiteChoice
+from steelyard.model.choice import Choice
+from steelyard.model.study import LoadSiteChoice, SiteChoice
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import folders
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins
+from steelyard.policy.base import Policy
+from steelyard.policy.of_trial import policy_of
 from steelyard.probe.base import Probe
 from steelyard.site.base import Joins, Site
 from steelyard.system.base import System
@@ -78,6 +81,12 @@ class Parts:
             return workload
 
         return self.once(("workload", canonical(settings.part("workload"))), make)
+
+    def policy(self, settings: TrialSettings) -> Policy:
+        """The scaling policy."""
+        name = settings.policy.name
+        key = ("policy", canonical(settings.part("policy", "site", "load", "node")))
+        return self.once(key, lambda: policy_of(settings, self.plugins.find("policy", name)))
 
     def engine(self, settings: TrialSettings) -> Engine:
         """The engine that drives the load."""

@@ -8,12 +8,13 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from steelyard.model.choice import Choice
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
 from steelyard.model.named_level import Level
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.policy import PolicyChoice
-from steelyard.model.study import ALIASES, Choice, Data, LoadSiteChoice, SiteChoice, Study
+from steelyard.model.study import ALIASES, Data, LoadSiteChoice, SiteChoice, Study
 from steelyard.plugins.find import Plugins
 from steelyard.study.missing import Unchecked, settings_model
 from steelyard.tomlfile.fields import lookup
@@ -31,7 +32,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
 }
 """Tables whose fields can be factors, in the order of complete settings."""
 
-SEAMS = {"site": "site", "system": "system", "workload": "workload", "load_site": "site"}
+SEAMS = {"site": "site", "system": "system", "workload": "workload", "load_site": "site", "policy": "policy"}
 """Sections whose other keys are settings of a plug-in, and the seam whose plug-in it is."""
 FIXED_AT_START = ("site", "system", "data", "node", "link", "load_site", "policy")
 """Sections whose hard fields distinguish a start from others."""

@@ -13,9 +13,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from steelyard.model.choice import Choice
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
-from steelyard.model.study import Choice, Study
+from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins, how_to_add, is_path

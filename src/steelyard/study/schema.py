@@ -34,7 +34,7 @@ def schema() -> dict[str, Any]:
             definitions[f"{section}:{name}"] = _plugin(section, name, definitions)
         choices = [{"$ref": f"{REF}{section}:{name}"} for name in names] + [_by_path(SECTIONS[section])]
         document["properties"][section] = {"anyOf": choices} | _default(document["properties"][section])
-    for unused in ("Choice", "SiteChoice", "LoadSiteChoice"):
+    for unused in ("Choice", "SiteChoice", "LoadSiteChoice", "PolicyChoice"):
         definitions.pop(unused, None)
     document["properties"]["probe"] |= _of_probes(definitions)
     definitions["Levels"] = _nested({"type": "array", "items": LEVEL, "minItems": 1}, "Levels")
@@ -94,7 +94,7 @@ def _plugin(section: str, name: str, definitions: dict[str, Any]) -> dict[str, A
         "title": f"{section} {name}",
         "description": settings.get("description", ""),
         "properties": own | settings.get("properties", {}),
-        "required": ["name", *settings.get("required", [])],
+        "required": [*([] if section == "policy" else ["name"]), *settings.get("required", [])],
         "additionalProperties": settings.get("additionalProperties") or OF_ONE_PLUGIN,
     }
 

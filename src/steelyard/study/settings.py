@@ -5,6 +5,7 @@ A trial's id hashes them (`judging.settings_hash`).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
+from steelyard.model.policy import STATIC_MAX
 from steelyard.model.study import SAME_FACTOR, Study
 from steelyard.plugins.find import Plugins, how_to_add
 from steelyard.study import links, profiles
@@ -71,9 +73,13 @@ def complete(
         name = table.get("name", "" if section == "load_site" else None)
         if section in SEAMS and isinstance(name, str):
             rest = {key: item for key, item in table.items() if key not in own}
+            if section == "policy":
+                rest = _without_others(rest, name, named.get(section, ()), plugins)
             settings[section] |= _plugin_settings(plugins, section, name, rest, errors)
     errors += [*misspelt(settings), *_load_nodes_twice(settings)]
-    if not settings["policy"]:
+    if settings["policy"].get("name") == STATIC_MAX:
+        settings["site"] |= {"nodes": settings["policy"]["max_nodes"]}
+    if "name" not in settings["policy"]:
         del settings["policy"]  # as in settings written before there were policies: ids hash them
     return _with_beginning_of_limits(settings, _own_processors(changed, plugins)), errors
 
@@ -159,6 +165,16 @@ def _plugin_settings(
     errors += [problem(f"{section}.{key}", table[key], "no such key", (*own, *_keys(model))) for key in unknown]
     known = {key: item for key, item in table.items() if key not in unknown}
     return _validated(known, section, model, errors, own)
+
+
+def _without_others(table: Mapping[str, Any], name: str, named: Sequence[str], plugins: Plugins) -> dict[str, Any]:
+    """The settings of a policy without those that only other policies of the study have: a control has none."""
+    keys = {}
+    for each in {name, *named}:
+        with contextlib.suppress(StudyError):  # reported with its name
+            keys[each] = set(_keys(settings_model(plugins, "policy", each)))
+    others = {key for of in keys.values() for key in of} - keys.get(name, set())
+    return {key: item for key, item in table.items() if key not in others}
 
 
 def _keys(model: type[BaseModel]) -> tuple[str, ...]:

@@ -28,13 +28,14 @@ CHECKS: dict[str, str] = {
     "verdict": "outcome and reasons follow from raw intervals, numbers and thresholds",
     "capacity": "a capacity is the one that its trial measured, and follows from that trial's intervals",
     "search": "a window of a search follows from its responses, its rate from the windows before, the result from all",
+    "policy": "a scaling policy's points follow from samples and intervals, its desired sizes from the points",
     "report": "a number of a report is the one that follows from the trials",
 }
 """Kind of check to the statement that holds if there is no finding."""
 
 
 RECOMPUTED: Final = frozenset(
-    {"id", "until", "response", "relation", "verdict", "capacity", "measure", "search", "report"}
+    {"id", "until", "response", "relation", "verdict", "capacity", "measure", "search", "policy", "report"}
 )
 """Kinds of checks that compare a value with one that was computed again; others compare with what should be there."""
 MAKE_AGAIN: Final = "make it again with `steelyard report`"
@@ -42,7 +43,7 @@ OR_AGAIN: Final = "or remove the trial's folder: the next `steelyard run` measur
 HINTS: Final[dict[str, str]] = {
     **dict.fromkeys(("format", "checksum"), f"restore the file from a copy, {OR_AGAIN}"),
     **dict.fromkeys(
-        ("id", "plan", "response", "relation", "verdict", "capacity", "measure", "search"),
+        ("id", "plan", "response", "relation", "verdict", "capacity", "measure", "search", "policy"),
         f"restore the record, {OR_AGAIN}",
     ),
     "written": "restore the file from a copy, or run the study again: it is rewritten from the study file",

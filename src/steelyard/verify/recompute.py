@@ -196,6 +196,7 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
             load=load, intervals=[interval], dones=[end], optimised=True, samples={}, moved_frames=record.moved_frames,
             clock_step=record.clock_step,
             search=None if record.search is None else record.search.result, activities=record.activities,
+            scaling=record.scaling,
         ),
         record.limits,
     ).reasons  # fmt: skip

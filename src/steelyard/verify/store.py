@@ -17,7 +17,7 @@ from steelyard.report.export import as_json
 from steelyard.report.page import PAGE, build
 from steelyard.store import layout
 from steelyard.store.read import Store
-from steelyard.verify import files, journal_and_plan, page, recompute, stopping
+from steelyard.verify import files, journal_and_plan, page, recompute, scaling, stopping
 from steelyard.verify.checklist import MAKE_AGAIN, Book, Verification
 
 MOST_NAMED: Final = 3
@@ -48,6 +48,8 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
         intervals = files.frames(folder, trial_folder, layout.INTERVALS, book)
         if intervals is not None:
             recompute.trial(record, intervals, where, book)
+            if samples is not None and given is not None:
+                scaling.scaling(record, samples, given[0], intervals, where, book)
     journal_and_plan.ids(records, book)
     journal_and_plan.plan(folder, records, book, stopping.stopping(folder, records, book))
     journal_and_plan.journal(folder, records, unreadable, book)

@@ -18,17 +18,20 @@ from tests.unit.lab.fakes import plan_of, study
 from tests.unit.small_study import SMALL_STUDY
 
 POLICY = {"name": "scheduled", "times": [[20, 4]]}
+ALARM = {"name": "threshold", "threshold": 80, "max_nodes": 5}
 BASE: dict[str, Any] = {
     "system": {"name": "cassandra"},
     "load": {"duration_s": 60},
     "factors": {"nodes": [3]},
     "policy": POLICY,
+    "probes": ["os"],
 }
 
 
 def refused(tmp_path: Path, **changes: Any) -> list[StudyError]:
-    plan = plan_of(study(**{**BASE, **changes}))
-    return list(growth.refusals(plan, Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)))
+    a_study = study(**{**BASE, **changes})
+    plan = plan_of(a_study)
+    return list(growth.refusals(a_study, plan, Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)))
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,18 @@ def refused(tmp_path: Path, **changes: Any) -> list[StudyError]:
                 "policy": {"name": "scheduled", "times": [[20, 2]]},
             },
             "policy.times",
+            "shrinks the cluster to 2 nodes",
+        ),
+        ({"policy": {**ALARM, "max_nodes": 3}}, "policy.max_nodes", "changes nothing"),
+        ({"policy": {**ALARM, "min_nodes": 4}}, "policy.min_nodes", "less than its policy's smallest size"),
+        ({"policy": {**ALARM, "metric": "cpu_percent_max"}}, "policy.metric", "no value in each second"),
+        ({"policy": ALARM, "probes": []}, "policy.metric", "read by probe os"),
+        (
+            {
+                "system": {"name": "cassandra", "replication_factor": 3},
+                "policy": {**ALARM, "min_nodes": 2},
+            },
+            "policy.min_nodes",
             "shrinks the cluster to 2 nodes",
         ),
     ],
@@ -78,6 +93,9 @@ def test_a_system_that_cannot_grow_is_refused(tmp_path: Path) -> None:
         ('name = "scheduled"', "scheduled needs times"),
         ('name = "scheduled"\ntimes = [[20, 4], [10, 3]]', "not in order"),
         ('name = "schedule"', "'scheduled'"),
+        ('name = "threshold"\nmax_nodes = 4', "policy.threshold: is missing"),
+        ('name = "threshold"\nthreshold = 80', "needs max_nodes"),
+        ('name = "threshold"\nthreshold = 80\nmax_nodes = 1\nmin_nodes = 2', "min_nodes = 2 is above max_nodes = 1"),
         ("time = [[20, 4]]", "no such key"),
     ],
 )

@@ -29,6 +29,11 @@ def limits(
             f"while it was measured {'is' if unsized == 1 else 'are'} left out where it is read as the size (laws, "
             "speed-ups and lines over nodes), and compared as treatments elsewhere."
         )
+    if any(row.used for row in results.of(NodeActivity)):
+        yield (
+            "Whether a trial had a steady state is not tested where its cluster changed its size: another level is "
+            "then what is asked about."
+        )
     if not joins:
         return
     if "cpu" in results.shares and not simulated:

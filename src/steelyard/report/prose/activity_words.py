@@ -8,6 +8,7 @@ from typing import Final
 from steelyard.analysis.wording import capital
 from steelyard.format import count, listed
 from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_settings import TrialSettings
 
 SOURCES: Final = {
     "log": "a mark from a node's log is exact to 1 ms of that node's clock, whose offset is corrected",
@@ -38,12 +39,21 @@ def activity_words(records: Sequence[TrialRecord]) -> Iterator[str]:
 
 def changes_of_size(records: Sequence[TrialRecord]) -> str:
     """A sentence on policies under which clusters changed their size; empty without any."""
-    times = dict.fromkeys(record.settings.policy.desired() for record in records if record.settings.policy.changes)
-    if not times:
+    changing = [record.settings for record in records if record.settings.policy.changes]
+    if not changing:
         return ""
-    sizes = [listed([f"{one.nodes} nodes at {one.at_s:g} s" for one in desired]) for desired in times]
-    rest = "" if all(record.settings.policy.changes for record in records) else "; in the others it kept its size"
+    sizes = dict.fromkeys(_sizes(settings) for settings in changing)
+    rest = "" if len(changing) == len(records) else "; in the others it kept its size"
     return (
         " While the load ran, nodes joined or left one after the other, so that the cluster was to have "
-        f"{listed(sizes, 'or')} of the measured phase{rest}."
+        f"{listed(list(sizes), 'or')}{rest}."
     )
+
+
+def _sizes(settings: TrialSettings) -> str:
+    """The sizes that a policy may ask for."""
+    policy, nodes = settings.policy, settings.site.nodes
+    if policy.times:
+        at = listed([f"{size} nodes at {at_s:g} s" for at_s, size in policy.times])
+        return f"{at} of the measured phase"
+    return f"the {policy.least(nodes)} to {policy.most(nodes)} nodes that policy {policy.name} desired"

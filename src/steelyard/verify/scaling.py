@@ -1,0 +1,61 @@
+"""Recomputation of what a scaling policy saw and said in a trial: its points from samples and intervals, the sizes that
+it desired from the points."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from typing import Final
+
+from steelyard.heavy import pl
+from steelyard.judging.measures import Facts
+from steelyard.judging.policy_points import point
+from steelyard.model.scaling import Point, Scaling
+from steelyard.model.trial import TrialRecord
+from steelyard.policy.base import Policy, ask_times, asked
+from steelyard.policy.of_trial import bounds, policy_of, shipped
+from steelyard.reading.policy_points import seen_of
+from steelyard.verify.checklist import Book
+
+RELATIVE: Final = 1e-9
+"""Relative error of means: sums of the same numbers in another order."""
+LATE: Final = "points of a policy's metric that still lacked readings when the policy was asked"
+FOREIGN: Final = "sizes desired by a policy that is no part of Steelyard: `steelyard replay` asks it again"
+
+
+def scaling(
+    record: TrialRecord, samples: pl.DataFrame, facts: Facts, intervals: pl.DataFrame, where: str, book: Book
+) -> None:
+    """Check points and desired sizes of a trial under a policy."""
+    stored = record.scaling
+    if stored is None:
+        return
+    causes = {desired.reason for desired in stored.desired}
+    for activity in record.activities:
+        book.check("policy", activity.cause in causes, where, "cause of a change of size", activity.cause, causes)
+    module = shipped(record.settings)
+    if module is None:
+        book.skip(FOREIGN)
+        return
+    policy = policy_of(record.settings, module)
+    _desired(record, stored, policy, where, book)
+    seen = seen_of(policy.metric, record, samples, facts, intervals)
+    for given in stored.points:
+        again = point(policy.metric, given.t_s, policy.period_s, stored.begun_s, seen)
+        if again.readings != given.readings:
+            book.skip(LATE)
+        else:
+            book.check("policy", _alike(given, again), where, f"{policy.metric} at {given.t_s:g} s", given, again)
+
+
+def _desired(record: TrialRecord, stored: Scaling, policy: Policy, where: str, book: Book) -> None:
+    until_s = max(islice(ask_times(policy), stored.asked), default=0.0)
+    sizes = bounds(record.settings.policy, record.settings.site.nodes)
+    again = asked(policy, sizes, stored.copies, stored.points, stored.supply, until_s)
+    book.equal("policy", where, "desired sizes", stored.desired, again)
+
+
+def _alike(stored: Point, again: Point) -> bool:
+    if stored.value is None or again.value is None:
+        return stored.value is again.value
+    return math.isclose(stored.value, again.value, rel_tol=RELATIVE)
