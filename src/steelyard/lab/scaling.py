@@ -35,8 +35,8 @@ from steelyard.wire.record import Interval, Routed
 
 SAY_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5
-LATEST_S = 2.0
-"""A policy is asked late if it is asked this long after its time, or a period of its own if that is shorter."""
+LATEST_S = 3.0
+"""A policy that is asked this long after its time is late: readings take a second, and two are waited for them."""
 
 Kind = Literal["scale-out", "scale-in"]
 
@@ -131,7 +131,7 @@ class ScalingInProgress:
             if not self._supply or supply[1:] != self._supply[-1][1:]:
                 self._supply.append(supply)
             self._asked += 1
-            self._late += not whole or time.time() > self._begun_s + t_s + min(policy.every_s, LATEST_S)
+            self._late += not whole or time.time() > self._begun_s + t_s + LATEST_S
             history = History(policy.period_s, seen.points, self._supply, self._desired)
             desired = bounded(policy.desired(history, t_s), self._bounds, self._copies)
             last = self._desired[-1]
@@ -158,7 +158,8 @@ class ScalingInProgress:
             if change > 0:
                 if len(members.spares) < change:
                     self._lacking = f"{desired.nodes} nodes were desired and {len(members.all)} lent: {desired.reason}"
-                await self._change("scale-out", members.spares[:change], desired)
+                if spares := members.spares[:change]:
+                    await self._change("scale-out", spares, desired)
             elif change < 0:
                 await self._change("scale-in", members.staying[: change - 1 : -1], desired)
 

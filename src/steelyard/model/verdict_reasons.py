@@ -169,7 +169,7 @@ class ReasonKind(StrEnum):
     POLICY_LATE = (
         "the scaling policy was late or blind",
         KindFacts(
-            "how often the scaling policy was asked 2 s after its time or later, or without a value of its metric, of "
+            "how often the scaling policy was asked 3 s after its time or later, or without a value of its metric, of "
             "all times that it was asked, above `policy_late_fraction`",
             limit="policy_late_fraction", void=True, in_store=True,
         ),

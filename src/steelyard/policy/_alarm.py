@@ -50,18 +50,18 @@ class AlarmSettings(Value):
     period_s: float = Field(default=60.0, gt=0, le=86400)
     """Seconds of a period. Each period is one point."""
     comparison_operator: Comparison = "greater-than-or-equal-to-threshold"
-    """How a point must compare with the threshold to breach it."""
+    """Comparison with the threshold by which a point breaches it."""
     evaluation_periods: int = Field(default=5, ge=1, le=1440)
     """Number of periods that are looked at (CloudWatch: N of "M out of N")."""
     datapoints_to_alarm: int = Field(default=0, ge=0, le=1440)
     """Number of them that must breach (CloudWatch: M); 0: all."""
     when_missing: WhenMissing = "missing"
-    """How a period without a reading counts if there are too few real points (CloudWatch: TreatMissingData). missing: not
-    at all; not-breaching, breaching: as that; ignore: the alarm stays as it is."""
+    """Treatment of a period without a reading if there are too few real points (CloudWatch: TreatMissingData). missing:
+    it does not count; not-breaching, breaching: it counts as that; ignore: the alarm stays as it is."""
     held_seconds: float = Field(default=0.0, ge=0, le=86400)
-    """If above 0: the alarm is on once all points of so many seconds on end breach. `evaluation_periods` and
-    `datapoints_to_alarm` are not used then. A period without a reading ends the time, unless `when_missing` is breaching
-    (it counts) or ignore (it is left out)."""
+    """If above 0: the alarm is on once all points of that many seconds on end breach. `evaluation_periods` and
+    `datapoints_to_alarm` are not used then. A period without a reading ends the time, unless `when_missing` is
+    breaching (it counts) or ignore (it is left out)."""
 
     @model_validator(mode="after")
     def _possible(self) -> AlarmSettings:
@@ -123,7 +123,7 @@ class Alarm:
         return False
 
     def reason(self, points: Sequence[Point]) -> str:
-        """Why it is on."""
+        """The rule, and the last value."""
         last = next((point.value for point in reversed(points) if point.value is not None), None)
         how = f"for {self.held * self.period_s:g} s on end" if self.held else (
             f"in {self.needed} of {self.periods} periods of {self.period_s:g} s"
@@ -153,10 +153,12 @@ class Alarm:
     def _held(self, points: Sequence[Point]) -> bool:
         run = 0
         for point in reversed(points):
-            if point.value is None and self.when_missing == "ignore":
-                continue
-            breaches = self.when_missing == "breaching" if point.value is None else self.compare(point.value, self.threshold)
-            if not breaches:
+            if point.value is None:
+                if self.when_missing == "ignore":
+                    continue
+                if self.when_missing != "breaching":
+                    return False
+            elif not self.compare(point.value, self.threshold):
                 return False
             run += 1
             if run >= self.held:

@@ -1,8 +1,8 @@
 """Protocol of a scaling policy: a pure function from what was measured so far to a desired size.
 
-A policy is asked at fixed times of the measured phase, each with the whole history until then. It needs no memory of its
-own, so its answers can be computed again from a stored trial. It is held to its bounds and to the replication factor
-afterwards, by `bounded`.
+A policy is asked at fixed times of the measured phase, each time with the whole history until then. It needs no memory
+of its own, so its answers can be computed again from a stored trial. It is held to its bounds and to the replication
+factor afterwards, by `bounded`.
 
 All times are seconds of the measured phase. The functions below read a history; authors of policies may use them.
 """
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from steelyard.model.scaling import Desired, Point, Supply
 
@@ -30,7 +30,7 @@ class Bounds(NamedTuple):
 
 
 class History(NamedTuple):
-    """What was measured and done until a time, each in order of time."""
+    """Measurements, nodes and answers until a time, each in order of time."""
 
     period_s: float
     """Length of a point's period; 0 without a metric."""
@@ -56,17 +56,24 @@ class Policy(Protocol):
         ...
 
 
+@runtime_checkable
+class HasTimes(Protocol):
+    """Ability: is asked at times of its own, in place of every `every_s`."""
+
+    at_s: Sequence[float]
+    """In order of time."""
+
+
 def bounded(desired: Desired, bounds: Bounds, replication: int) -> Desired:
     """A desired size within the bounds, and never below the replication factor; the reason says what was changed."""
-    nodes, reason = desired.nodes, desired.reason
-    for changed, why in (
-        (min(nodes, bounds.max_nodes), f"max_nodes = {bounds.max_nodes}"),
-        (max(nodes, bounds.min_nodes), f"min_nodes = {bounds.min_nodes}"),
-        (max(nodes, replication), f"a replication factor of {replication}"),
-    ):
-        if changed != nodes:
-            reason = f"{reason}; {nodes} nodes became {changed} by {why}".removeprefix("; ")
-            nodes = changed
+    least = max(bounds.min_nodes, replication)
+    nodes, reason = max(least, min(desired.nodes, bounds.max_nodes)), desired.reason
+    if nodes != desired.nodes:
+        if nodes == bounds.max_nodes < desired.nodes:
+            why = f"max_nodes = {nodes}"
+        else:
+            why = f"min_nodes = {nodes}" if nodes == bounds.min_nodes else f"a replication factor of {nodes}"
+        reason = f"{reason}; {desired.nodes} nodes became {nodes} by {why}".removeprefix("; ")
     prepared = max(0, min(desired.prepared, bounds.max_nodes - nodes))
     if prepared != desired.prepared:
         reason = f"{reason}; {desired.prepared} prepared became {prepared}".removeprefix("; ")
@@ -74,9 +81,10 @@ def bounded(desired: Desired, bounds: Bounds, replication: int) -> Desired:
 
 
 def ask_times(policy: Policy) -> Iterator[float]:
-    """The times at which a policy is asked: its own if it has any (`at_s`), otherwise every `every_s`, without an end."""
-    own: Sequence[float] = getattr(policy, "at_s", ())
-    return iter(own) if own else (times * policy.every_s for times in itertools.count(1))
+    """The times at which a policy is asked: its own, or a grid without an end."""
+    if isinstance(policy, HasTimes):
+        return iter(policy.at_s)
+    return (times * policy.every_s for times in itertools.count(1))
 
 
 def asked(
@@ -96,24 +104,24 @@ def asked(
     return tuple(answers)
 
 
-_Timed = TypeVar("_Timed", Point, Supply, Desired)
+_Timed = TypeVar("_Timed", Point, Supply)
 
 
 def known(history: History, now_s: float) -> History:
-    """The part of a history that is known at a time."""
-    return History(
-        history.period_s, _until(history.points, now_s), _until(history.supply, now_s), _until(history.desired, now_s)
-    )
+    """The part of a history that a policy knows when it is asked at a time: its answer then is not yet in it."""
+    answers = bisect_left(history.desired, now_s, key=lambda answer: answer.t_s)
+    points, supply = _until(history.points, now_s), _until(history.supply, now_s)
+    return History(history.period_s, points, supply, history.desired[:answers])
 
 
 def _until(entries: Sequence[_Timed], now_s: float) -> Sequence[_Timed]:
     return entries[: bisect_right(entries, now_s, key=lambda entry: entry.t_s)]
 
 
-def latest(history: History, bounds: Bounds, now_s: float, reason: str = "") -> Desired:
+def latest(history: History, bounds: Bounds, now_s: float) -> Desired:
     """The size that was desired last, as an answer: nothing is to change."""
     last = history.desired[-1] if history.desired else Desired(now_s, bounds.nodes, "")
-    return Desired(now_s, last.nodes, reason, last.prepared)
+    return Desired(now_s, last.nodes, "", last.prepared)
 
 
 def in_service(history: History, bounds: Bounds) -> int:
@@ -131,19 +139,25 @@ def warm(history: History, bounds: Bounds, now_s: float, warmup_s: float) -> int
     return nodes
 
 
+def changes(history: History, bounds: Bounds) -> list[tuple[float, int]]:
+    """The changes of the desired size: when, and by how many nodes."""
+    answers = (Desired(0.0, bounds.nodes, ""), *history.desired)
+    differences = [(after.t_s, after.nodes - before.nodes) for before, after in itertools.pairwise(answers)]
+    return [(t_s, difference) for t_s, difference in differences if difference]
+
+
 def rested(history: History, bounds: Bounds, now_s: float, cooldown_s: float) -> bool:
     """Whether the last change of size is complete, and a cooldown since its last node has passed. After a join that
     failed it never is."""
-    answers = (Desired(-math.inf, bounds.nodes, ""), *history.desired)
-    changes = [after.t_s for before, after in itertools.pairwise(answers) if after.nodes != before.nodes]
-    if not changes:
+    when = changes(history, bounds)
+    if not when:
         return True
     since_s = math.inf
     for supply in reversed(history.supply):
-        if supply.pending or supply.in_service != answers[-1].nodes:
+        if supply.pending or supply.in_service != history.desired[-1].nodes:
             break
         since_s = supply.t_s
-    return now_s >= max(since_s, changes[-1]) + cooldown_s
+    return now_s >= max(since_s, when[-1][0]) + cooldown_s
 
 
 def value(history: History) -> float | None:

@@ -1,4 +1,4 @@
-"""Policy `hpa`: the HorizontalPodAutoscaler of Kubernetes (autoscaling/v2), with its stabilization windows and rate limits.
+"""Policy `hpa`: the HorizontalPodAutoscaler of Kubernetes (autoscaling/v2), with stabilization windows and rate limits.
 
 The computation follows `pkg/controller/podautoscaler` of Kubernetes. Its recommendations are computed again from the
 history each time, where Kubernetes remembers them.
@@ -7,15 +7,14 @@ history each time, where Kubernetes remembers them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from steelyard.model.value import Value
 from steelyard.policy._alarm import ROUNDING
-from steelyard.policy.base import Bounds, Desired, History, Policy, in_service, known, latest, value
+from steelyard.policy.base import Bounds, Desired, History, Policy, changes, in_service, known, latest, value
 from steelyard.policy.target_tracking import proportional
 
 Limit = tuple[Literal["pods", "percent"], Annotated[int, Field(ge=1, le=10000)], Annotated[float, Field(gt=0, le=1800)]]
@@ -28,8 +27,8 @@ class Settings(Value):
     """Metric, its target, and the behaviour."""
 
     metric: str = "cpu_percent_mean"
-    """Response that is followed: one that falls as nodes are added, such as utilisation. Throughput and response times do
-    not."""
+    """Response that is followed: one that falls as nodes are added, such as utilisation. Throughput and response times
+    do not."""
     period_s: float = Field(default=15.0, gt=0, le=86400)
     """Seconds of a period. Each period is one point."""
     target: float = Field(gt=0)
@@ -42,7 +41,9 @@ class Settings(Value):
     """Seconds of which the lowest recommendation counts for a larger size."""
     stabilization_window_down_s: float = Field(default=300.0, ge=0, le=3600)
     """Seconds of which the highest recommendation counts for a smaller size."""
-    policies_up: tuple[Limit, ...] = Field(default=(("pods", 4, 15.0), ("percent", 100, 15.0)), min_length=1, max_length=10)
+    policies_up: tuple[Limit, ...] = Field(
+        default=(("pods", 4, 15.0), ("percent", 100, 15.0)), min_length=1, max_length=10
+    )
     """Limits of growth: kind, value and seconds in which not more may be added; pods are nodes."""
     policies_down: tuple[Limit, ...] = Field(default=(("percent", 100, 15.0),), min_length=1, max_length=10)
     """Limits of shrinking: kind, value and seconds in which not more may be removed."""
@@ -74,7 +75,7 @@ class Hpa:
         at_most = min((size for age_s, size in earlier if age_s < up_s), default=recommended)
         at_least = max((size for age_s, size in earlier if age_s < down_s), default=recommended)
         stable = min(max(keep.nodes, min(recommended, at_most)), max(recommended, at_least))
-        nodes = self._limited(stable, keep.nodes, history.desired, now_s)
+        nodes = self._limited(stable, keep.nodes, history, now_s)
         if nodes == keep.nodes:
             return keep
         why = f"{self.metric} {value(history):.4g}, target {settings.target:g}: recommended {recommended}"
@@ -108,35 +109,20 @@ class Hpa:
                 yield age_s, recommended
         yield now_s - began_s, self._bounds.nodes
 
-    def _limited(self, wanted: int, present: int, desired: Sequence[Desired], now_s: float) -> int:
+    def _limited(self, wanted: int, present: int, history: History, now_s: float) -> int:
         """A size within the limits of the rate."""
-        up = wanted > present
-        limits, select = (
-            (self._settings.policies_up, self._settings.select_policy_up) if up
-            else (self._settings.policies_down, self._settings.select_policy_down)
-        )  # fmt: skip
+        settings, up = self._settings, wanted > present
+        limits = settings.policies_up if up else settings.policies_down
+        select = settings.select_policy_up if up else settings.select_policy_down
         if wanted == present or select == "disabled":
             return present
         sizes = []
         for kind, amount, period_s in limits:
-            begin = present - _changed(desired, self._bounds.nodes, now_s - period_s)
-            if kind == "pods":
-                sizes.append(begin + amount if up else begin - amount)
-            else:
-                sizes.append(
-                    math.ceil(begin * (1 + amount / 100) - ROUNDING) if up
-                    else math.floor(begin * (1 - amount / 100) + ROUNDING)
-                )  # fmt: skip
+            begin = present - sum(nodes for t_s, nodes in changes(history, self._bounds) if t_s > now_s - period_s)
+            change = amount if kind == "pods" else math.ceil(begin * amount / 100 - ROUNDING)
+            sizes.append(begin + change if up else begin - change)
         limit = max(sizes) if up == (select == "max") else min(sizes)
         return max(present, min(wanted, limit)) if up else min(present, max(wanted, limit))
-
-
-def _changed(desired: Sequence[Desired], nodes: int, after_s: float) -> int:
-    """Nodes that were added after a time, less those that were removed."""
-    sizes = ((None, nodes), *((answer.t_s, answer.nodes) for answer in desired))
-    return sum(
-        after - before for (_, before), (t_s, after) in pairwise(sizes) if t_s is not None and t_s > after_s
-    )
 
 
 def create(settings: Settings, bounds: Bounds) -> Policy:

@@ -10,21 +10,22 @@ class Settings(Value):
     """Policy `none` has no settings."""
 
 
-class KeepsSize:
-    """Desires the size of the beginning."""
+class OneSize:
+    """Desires one size all the time."""
 
-    name, metric, period_s, every_s = "none", "", 0.0, 60.0
+    metric, period_s, every_s = "", 0.0, 1.0
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
+    def __init__(self, name: str, nodes: int) -> None:
+        self.name = name
+        self._nodes = nodes
 
     def desired(self, history: History, now_s: float) -> Desired:
-        """The size of the beginning."""
+        """The size."""
         del history
-        return Desired(now_s, self._bounds.nodes, "")
+        return Desired(now_s, self._nodes, f"{self.name}: {self._nodes} nodes all the time")
 
 
 def create(settings: Settings, bounds: Bounds) -> Policy:
     """The policy for a cluster."""
     del settings
-    return KeepsSize(bounds)
+    return OneSize("none", bounds.nodes)

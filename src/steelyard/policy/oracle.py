@@ -1,5 +1,5 @@
-"""Policy `oracle`: knows the load beforehand, and orders nodes as early as they need. The optimum that no policy without
-foresight reaches, for comparison."""
+"""Policy `oracle`: knows the load beforehand, and orders nodes as early as they need. The optimum that no policy
+without foresight reaches, for comparison."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Settings(Value):
     """Capacities, and the load to come."""
 
     capacity: tuple[Capacity, ...] = Field(min_length=1, max_length=1000)
-    """Pairs of number of nodes and the operations per second that so many carry, in order of size: [[3, 9000], [4,
+    """Pairs of number of nodes and the operations per second that they carry, in order of size: [[3, 9000], [4,
     11500]]."""
     t_scale_s: float = Field(ge=0, le=86400)
     """Seconds from the order of a node until it serves, as measured."""
     rates: tuple[Rate, ...] = ()
-    """Pairs of seconds of the measured phase and the offered rate from then on, operations per second. Default: those of
-    the load."""
+    """Pairs of seconds of the measured phase and the offered rate from then on, operations per second. Default: those
+    of the load."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Settings:

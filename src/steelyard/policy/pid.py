@@ -27,8 +27,8 @@ class Settings(Value):
     kd: float = 0.0
     """Derivative gain: nodes for an error that grows by 1 in 1 s."""
     anti_windup: bool = True
-    """Whether the controller's output stays between the smallest and the largest size. Otherwise it has to come back from
-    wherever a long error drove it."""
+    """Whether the controller's output stays between the smallest and the largest size. Otherwise it has to come back
+    from wherever a long error drove it."""
 
     @model_validator(mode="after")
     def _acts(self) -> Settings:
@@ -64,7 +64,8 @@ class Pid:
         nodes = math.ceil(output - ROUNDING)
         if nodes == keep.nodes:
             return keep
-        return keep._replace(nodes=nodes, reason=f"{self.metric} is off its set point by {last:.4g}: output {output:.4g}")
+        reason = f"{self.metric} is off its set point by {last:.4g}: output {output:.4g}"
+        return keep._replace(nodes=nodes, reason=reason)
 
 
 def create(settings: Settings, bounds: Bounds) -> Policy:

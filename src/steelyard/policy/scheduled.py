@@ -39,9 +39,9 @@ class Scheduled:
     name, metric, period_s, every_s = "scheduled", "", 0.0, 1.0
 
     def __init__(self, settings: Settings, bounds: Bounds) -> None:
+        self.at_s = [at_s for at_s, _ in settings.times]
         self._settings = settings
         self._bounds = bounds
-        self.at_s = [at_s for at_s, _ in settings.times]
 
     def desired(self, history: History, now_s: float) -> Desired:
         """The size of the last time that has come; that of the beginning before the first."""

@@ -20,10 +20,10 @@ class Settings(AlarmSettings):
     threshold: float
     """Value of the metric at which a point breaches."""
     adjustment_type: AdjustmentType = "change-in-capacity"
-    """What the adjustments are: nodes to add, a percentage of the nodes, or the new size."""
+    """Meaning of the adjustments: nodes to add, a percentage of the nodes, or the new size."""
     steps: tuple[Step, ...] = Field(default=((0.0, 1),), min_length=1, max_length=100)
-    """Pairs of a distance from the threshold, in the direction of the comparison, and the adjustment from there up to the
-    next: [[0, 1], [10, 2], [20, 3]]. Adjustments below 0 remove nodes."""
+    """Pairs of a distance from the threshold, in the direction of the comparison, and the adjustment from there up to
+    the next: [[0, 1], [10, 2], [20, 3]]. Adjustments below 0 remove nodes."""
     min_adjustment_magnitude: int = Field(default=1, ge=1, le=1000)
     """Least number of nodes that a percentage adds or removes."""
     instance_warmup_s: float = Field(default=300.0, ge=0, le=86400)
@@ -33,7 +33,7 @@ class Settings(AlarmSettings):
     def _in_order(self) -> Settings:
         distances = [distance for distance, _ in self.steps]
         if any(further <= nearer for nearer, further in pairwise(distances)):
-            raise ValueError(f"steps begin at {distances}: each must begin further from the threshold than the one before")
+            raise ValueError(f"steps begin at {distances}: each must begin further away than the one before")
         if self.adjustment_type == "exact-capacity" and any(size < 1 for _, size in self.steps):
             raise ValueError(f"steps {[size for _, size in self.steps]} are no sizes: exact-capacity needs 1 or more")
         return self
@@ -51,8 +51,8 @@ class StepScaling:
         self._alarm = settings.alarm(settings.threshold)
 
     def desired(self, history: History, now_s: float) -> Desired:
-        """The size by the step that the metric is in. Nodes that warm up are not counted, so the same step again changes
-        nothing; the size is not reduced while they do."""
+        """The size by the step that the metric is in. Nodes that warm up are not counted, so the same step again
+        changes nothing; the size is not reduced while they do."""
         history = known(history, now_s)
         keep, settings = latest(history, self._bounds, now_s), self._settings
         metric = value(history)

@@ -1,10 +1,11 @@
-"""Policy `target-tracking`: target tracking of AWS. The size that would bring the metric to a target, if it is proportional
-to the load of a node."""
+"""Policy `target-tracking`: target tracking of AWS. The size that would bring the metric to a target, if it is
+proportional to the load of a node."""
 
 from __future__ import annotations
 
 import math
 import operator
+from typing import Final
 
 from pydantic import Field
 
@@ -12,7 +13,7 @@ from steelyard.model.value import Value
 from steelyard.policy._alarm import LONGEST_EVERY_S, ROUNDING, Alarm
 from steelyard.policy.base import Bounds, Desired, History, Policy, in_service, known, latest, value, warm
 
-LOW: float = 0.9
+LOW: Final = 0.9
 """Share of the target below which AWS considers a smaller size."""
 
 
@@ -20,8 +21,8 @@ class Settings(Value):
     """Metric, and its target."""
 
     metric: str = "cpu_percent_mean"
-    """Response that is followed: one that falls as nodes are added, such as utilisation. Throughput and response times do
-    not."""
+    """Response that is followed: one that falls as nodes are added, such as utilisation. Throughput and response times
+    do not."""
     period_s: float = Field(default=60.0, gt=0, le=86400)
     """Seconds of a period. Each period is one point."""
     target: float = Field(gt=0)
@@ -53,8 +54,8 @@ class TargetTracking:
         self._low = Alarm(self.metric, self.period_s, LOW * settings.target, "<", operator.lt, low, low)
 
     def desired(self, history: History, now_s: float) -> Desired:
-        """The proportional size, rounded up: more while the metric is above the target, fewer once it has been below for
-        long and no node warms up."""
+        """The proportional size, rounded up: more while the metric is above the target, fewer once it has been below
+        for long and no node warms up."""
         history = known(history, now_s)
         keep, settings = latest(history, self._bounds, now_s), self._settings
         metric = value(history)

@@ -1,5 +1,5 @@
-"""Policy `two-stage`: a low threshold prepares nodes, a high one lets them join (AWS: warm pool). What a node needs before it
-can join is over when it is wanted."""
+"""Policy `two-stage`: a low threshold prepares nodes, a high one lets them join (AWS: warm pool). What a node needs
+before it can join is over when it is wanted."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
-from steelyard.model.policy import STATIC_MAX
+from steelyard.model.policy import NONE, STATIC_MAX
 from steelyard.model.study import SAME_FACTOR, Study
 from steelyard.plugins.find import Plugins, how_to_add
 from steelyard.study import links, profiles
@@ -21,6 +21,8 @@ from steelyard.study.fields import FIXED_AT_START, SEAMS, SECTIONS, dotted, hard
 from steelyard.study.missing import misspelt, settings_model
 from steelyard.tomlfile.problems import from_validation, problem
 
+UNNAMED: Mapping[str, str] = {"load_site": "", "policy": NONE}
+"""Sections that need not name a plug-in, and which they then have; empty: none."""
 NO_PLUGINS_NAMED: Mapping[str, Sequence[str]] = {}
 
 
@@ -70,7 +72,7 @@ def complete(
         table = changed[section]
         own = {key: item for key, item in table.items() if key in model.model_fields or section not in SEAMS}
         settings[section] = _validated(own, section, model, errors)
-        name = table.get("name", "" if section == "load_site" else None)
+        name = table.get("name", UNNAMED.get(section))
         if section in SEAMS and isinstance(name, str):
             rest = {key: item for key, item in table.items() if key not in own}
             if section == "policy":

@@ -22,6 +22,8 @@ from steelyard.model.study import Study
 from steelyard.node.base import Node
 from steelyard.plan import expand
 from steelyard.plugins.find import Plugins
+from steelyard.plugins.parts import Parts
+from steelyard.policy.base import Policy
 from steelyard.site.base import Request
 from steelyard.system.base import Endpoint
 from steelyard.wire.record import Record, Summary
@@ -262,6 +264,9 @@ class FakeParts:
 
     def system(self, settings: Mapping[str, Any]) -> FakeSystem:
         return self.system_of(self.script)
+
+    def policy(self, settings: TrialSettings) -> Policy:
+        return Parts(self.plugins).policy(settings)
 
     def workload(self, settings: Mapping[str, Any]) -> FakeWorkload:
         return FakeWorkload()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from steelyard.lab.conductor import Outcome
-from steelyard.model.errors import SystemFault
+from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node.base import Node
@@ -169,3 +169,21 @@ def test_a_trial_of_a_fixed_cluster_records_nothing(script: Script) -> None:
     conduct(script, study(data={"state": "continue"}))
     assert "activities" not in stored(script).trials()[0].model_dump(mode="json")
     assert all("discover" not in order for order in script.driven)
+
+
+def test_what_the_policy_saw_and_said_is_sealed(script: Script) -> None:
+    (record, _) = records(script, growing((0.1, 3), (0.3, 2)))
+    scaling = record.scaling
+    assert scaling is not None
+    assert [(one.t_s, one.nodes) for one in scaling.desired] == [(0.0, 1), (0.1, 3), (0.3, 2)]
+    assert [one.cause for one in record.activities] == [one.reason for one in scaling.desired[1:]]
+    assert (scaling.asked, scaling.late, scaling.points) == (2, 0, ())
+    assert scaling.supply == ((0.1, 1, 0, 0), (0.3, 3, 0, 0))
+
+
+def test_a_size_for_which_too_few_nodes_were_lent_voids_the_trial(script: Script) -> None:
+    policy = {"name": "scheduled", "times": [(0.1, 3)], "joins": 1}
+    words = r"3 nodes were desired and 2 lent: scheduled: 3 nodes at 0.1 s; see policy\.joins"
+    with pytest.raises(SteelyardError, match=words):
+        records(script, growing(policy=policy))
+    assert [node for one in stored(script).trials()[0].activities for node in one.nodes] == ["n2"]

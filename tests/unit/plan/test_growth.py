@@ -93,7 +93,7 @@ def test_a_system_that_cannot_grow_is_refused(tmp_path: Path) -> None:
         ('name = "scheduled"', "scheduled needs times"),
         ('name = "scheduled"\ntimes = [[20, 4], [10, 3]]', "not in order"),
         ('name = "schedule"', "'scheduled'"),
-        ('name = "threshold"\nmax_nodes = 4', "policy.threshold: is missing"),
+        ('name = "threshold"\nmax_nodes = 4', "policy.threshold: must be given"),
         ('name = "threshold"\nthreshold = 80', "needs max_nodes"),
         ('name = "threshold"\nthreshold = 80\nmax_nodes = 1\nmin_nodes = 2', "min_nodes = 2 is above max_nodes = 1"),
         ("time = [[20, 4]]", "no such key"),
