@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from steelyard.format import data_size
+from steelyard.model.choice import Choice
 from steelyard.model.cost import Cost
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load, LoadPhase
@@ -22,7 +23,6 @@ from steelyard.model.study import (
     ALIASES,
     About,
     AnalysisChoice,
-    Choice,
     Data,
     Design,
     Limits,

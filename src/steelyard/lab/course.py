@@ -13,6 +13,7 @@ from steelyard.model.activity import Activity
 from steelyard.model.load import MEASURE, Load
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.sample import Sample
+from steelyard.model.scaling import Scaling
 from steelyard.model.search import SearchResult
 from steelyard.model.trial import Capacity, ClockOffset, ClockStep, Responses
 from steelyard.wire.record import Done, Hello, Interval
@@ -62,6 +63,11 @@ class Course:
     def activities(self) -> tuple[Activity, ...]:
         """Changes of the cluster's size."""
         return () if self.scaling is None else tuple(self.scaling.activities)
+
+    @property
+    def scaled(self) -> Scaling | None:
+        """What the scaling policy saw and said."""
+        return None if self.scaling is None else self.scaling.sealed
 
     @property
     def dones(self) -> dict[str, Done]:

@@ -136,7 +136,7 @@ class TrialRunner:
                 still_busy=course.still_busy,
                 search=course.searched,
                 activities=course.activities,
-                scaling=course.scaling and course.scaling.sealed,
+                scaling=course.scaled,
             ),
             self.study.limits,
         )
@@ -418,7 +418,7 @@ class TrialRunner:
                 "moved_frames": course.moved_frames,
                 "capacity": course.capacity,
                 "activities": course.activities,
-                "scaling": course.scaling and course.scaling.sealed,
+                "scaling": course.scaled,
                 "search": None if course.search is None else course.search.search,
                 "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),
                 "versions": self._versions(course),

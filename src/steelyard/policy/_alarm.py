@@ -16,8 +16,8 @@ from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
+from steelyard.model.scaling import Point
 from steelyard.model.value import Value
-from steelyard.policy.base import Point
 
 Comparison = Literal[
     "greater-than-or-equal-to-threshold",

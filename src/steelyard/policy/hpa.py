@@ -12,9 +12,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from steelyard.model.scaling import Desired
 from steelyard.model.value import Value
 from steelyard.policy._alarm import ROUNDING
-from steelyard.policy.base import Bounds, Desired, History, Policy, changes, in_service, known, latest, value
+from steelyard.policy.base import Bounds, History, Policy, changes, in_service, known, latest, value
 from steelyard.policy.target_tracking import proportional
 
 Limit = tuple[Literal["pods", "percent"], Annotated[int, Field(ge=1, le=10000)], Annotated[float, Field(gt=0, le=1800)]]

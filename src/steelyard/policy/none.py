@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from steelyard.model.scaling import Desired
 from steelyard.model.value import Value
-from steelyard.policy.base import Bounds, Desired, History, Policy
+from steelyard.policy.base import Bounds, History, Policy
 
 
 class Settings(Value):

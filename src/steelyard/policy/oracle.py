@@ -9,8 +9,9 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from steelyard.model.errors import StudyError
+from steelyard.model.scaling import Desired
 from steelyard.model.value import Value
-from steelyard.policy.base import Bounds, Desired, History, Policy
+from steelyard.policy.base import Bounds, History, Policy
 
 Capacity = tuple[Annotated[int, Field(ge=1, le=1000)], Annotated[float, Field(gt=0)]]
 Rate = tuple[float, Annotated[float, Field(ge=0)]]

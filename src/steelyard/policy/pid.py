@@ -6,9 +6,10 @@ import math
 
 from pydantic import Field, model_validator
 
+from steelyard.model.scaling import Desired
 from steelyard.model.value import Value
 from steelyard.policy._alarm import ROUNDING
-from steelyard.policy.base import Bounds, Desired, History, Policy, known, latest
+from steelyard.policy.base import Bounds, History, Policy, known, latest
 
 
 class Settings(Value):

@@ -15,9 +15,10 @@ from pydantic import Field, model_validator
 
 from steelyard.heavy import holtwinters
 from steelyard.model.errors import StudyError
+from steelyard.model.scaling import Desired, Point
 from steelyard.model.value import Value
 from steelyard.policy._alarm import LONGEST_EVERY_S, ROUNDING
-from steelyard.policy.base import Bounds, Desired, History, Point, Policy, known, latest, value, warm
+from steelyard.policy.base import Bounds, History, Policy, known, latest, value, warm
 from steelyard.policy.target_tracking import proportional
 
 LEAST_POINTS: Final = 10

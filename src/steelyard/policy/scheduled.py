@@ -7,8 +7,9 @@ from typing import Annotated, Final
 
 from pydantic import Field, model_validator
 
+from steelyard.model.scaling import Desired
 from steelyard.model.value import Value
-from steelyard.policy.base import Bounds, Desired, History, Policy
+from steelyard.policy.base import Bounds, History, Policy
 
 MOST_STEPS: Final = 200
 """Largest number of changes of size in one trial: each is an activity in the trial's record."""

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from pydantic import Field, model_validator
 
+from steelyard.model.scaling import Desired
 from steelyard.policy._alarm import AdjustmentType, AlarmSettings, adjusted
-from steelyard.policy.base import Bounds, Desired, History, Policy, known, latest, rested
+from steelyard.policy.base import Bounds, History, Policy, known, latest, rested
 
 
 class SimpleSettings(AlarmSettings):

@@ -8,8 +8,9 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from steelyard.model.scaling import Desired
 from steelyard.policy._alarm import AdjustmentType, AlarmSettings, adjusted
-from steelyard.policy.base import Bounds, Desired, History, Policy, in_service, known, latest, value, warm
+from steelyard.policy.base import Bounds, History, Policy, in_service, known, latest, value, warm
 
 Step = tuple[Annotated[float, Field(ge=0)], Annotated[int, Field(ge=-1000, le=1000)]]
 

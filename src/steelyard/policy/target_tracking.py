@@ -9,9 +9,10 @@ from typing import Final
 
 from pydantic import Field
 
+from steelyard.model.scaling import Desired
 from steelyard.model.value import Value
 from steelyard.policy._alarm import LONGEST_EVERY_S, ROUNDING, Alarm
-from steelyard.policy.base import Bounds, Desired, History, Policy, in_service, known, latest, value, warm
+from steelyard.policy.base import Bounds, History, Policy, in_service, known, latest, value, warm
 
 LOW: Final = 0.9
 """Share of the target below which AWS considers a smaller size."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from steelyard.model.scaling import Desired
 from steelyard.policy._alarm import AlarmSettings
-from steelyard.policy.base import Bounds, Desired, History, Policy, known, latest, rested
+from steelyard.policy.base import Bounds, History, Policy, known, latest, rested
 
 
 class Settings(AlarmSettings):
