@@ -91,8 +91,13 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
 
 
 def _of_metric(settings: TrialSettings, study: Study, abilities: Abilities) -> Iterator[StudyError]:
-    """Errors for a metric that is not measured, or has no value in each period."""
-    metric = abilities.policy(settings).metric
+    """Errors for a policy that lacks something, and for a metric that is not measured or has no value in each
+    period."""
+    try:
+        metric = abilities.policy(settings).metric
+    except StudyError as error:
+        yield error
+        return
     if not metric:
         return
     known = metrics()
