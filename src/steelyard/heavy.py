@@ -7,12 +7,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["linalg", "np", "optimize", "pl", "signal", "special", "stats"]
+__all__ = ["holtwinters", "linalg", "np", "optimize", "pl", "signal", "special", "stats"]
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
     from scipy import linalg, optimize, signal, special, stats
+    from statsmodels.tsa import holtwinters
 else:
 
     class _OnFirstUse:
@@ -28,6 +29,7 @@ else:
 
     np = _OnFirstUse("numpy")
     pl = _OnFirstUse("polars")
+    holtwinters = _OnFirstUse("statsmodels.tsa.holtwinters")
     linalg = _OnFirstUse("scipy.linalg")
     optimize = _OnFirstUse("scipy.optimize")
     signal = _OnFirstUse("scipy.signal")
