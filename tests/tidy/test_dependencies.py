@@ -46,7 +46,8 @@ def test_the_package_imports_what_it_depends_on() -> None:
     assert needed - used == set(), "installed with the package, yet never imported by it"
     # What comes with them, such as pydantic-core with pydantic.
     along = {name for one in needed for name in named(importlib.metadata.requires(one) or [])}
-    optional = named(PROJECT["optional-dependencies"]["java"]) | OF_AUTHORS
+    extras = PROJECT["optional-dependencies"]
+    optional = named([*extras["java"], *extras["predict"]]) | OF_AUTHORS
     assert used - needed - along - optional == set(), "imported, yet not installed with the package"
 
 

@@ -18,8 +18,9 @@ from steelyard.events.base import KINDS
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "steelyard"
 PAGE = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
-STILL_THERE = {"laid": 1, "pointed": 1}
-"""Names with a word that the glossary does not use: how many there are yet."""
+STILL_THERE = {"laid": 1, "pointed": 1, "tolerance": 2}
+"""Names with a word that the glossary does not use: how many there are yet. `tolerance` is a setting of Kubernetes, of
+that meaning."""
 EMPTY_LOCALS = {"one": 0, "found": 2, "told": 0, "said": 0, "made": 2}
 """Names that say nothing of what they hold, for values that live longer than a comprehension: how many there may be.
 The four are fields that are written to files and to `--json`."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.testing.engine import EngineContract
+from steelyard.testing.policy import PolicyContract
 from steelyard.testing.probe import ProbeContract
 from steelyard.testing.workload import WorkloadContract
 
@@ -60,6 +61,21 @@ class Engine:
 def create():
     return Engine()
 """
+POLICY = """
+from pydantic import BaseModel
+from steelyard.policy.base import Desired
+class Settings(BaseModel):
+    limit: float = 50
+class Policy:
+    name, metric, period_s, every_s = "broken", "cpu_percent_mean", 10.0, 10.0
+    asked = 0
+    def desired(self, history, now_s):
+        self.asked += 1
+        high = any(point.value and point.value > 50 for point in history.points)
+        return Desired(now_s, 3 + self.asked % 2 + high + (now_s > 300), "")
+def create(settings, bounds):
+    return Policy()
+"""
 
 
 def test_a_probe_that_lies_is_found_out(tmp_path: Path) -> None:
@@ -93,6 +109,31 @@ def test_a_workload_that_gives_itself_away_is_found_out(tmp_path: Path) -> None:
         contract.test_every_setting_says_what_it_means()
     with pytest.raises(AssertionError):
         contract.test_is_the_same_every_time_it_is_asked()
+
+
+def test_a_policy_that_remembers_or_foresees_is_found_out(tmp_path: Path) -> None:
+    (tmp_path / "policy.py").write_text(POLICY)
+    (tmp_path / "foresees.py").write_text(POLICY.replace("self.asked % 2", "0"))
+
+    class Remembers(PolicyContract):
+        module = str(tmp_path / "policy.py")
+
+    class Foresees(PolicyContract):
+        module = str(tmp_path / "foresees.py")
+
+    with pytest.raises(pytest.fail.Exception):
+        Remembers().test_refuses_misspelt_settings()
+    with pytest.raises(AssertionError, match="no description"):
+        Remembers().test_every_setting_says_what_it_means()
+    with pytest.raises(AssertionError):
+        Remembers().test_is_the_same_every_time_it_is_asked()
+    Foresees().test_is_the_same_every_time_it_is_asked()
+    with pytest.raises(AssertionError, match=r"at \d+ s"):
+        Foresees().test_never_looks_ahead()
+    with pytest.raises(AssertionError):
+        Foresees().test_does_not_depend_on_the_time_of_day()
+    with pytest.raises(AssertionError, match="has a reason"):
+        Foresees().test_a_part_gives_the_first_answers_of_the_whole()
 
 
 def test_an_engine_that_leaves_a_process_or_loses_operations_is_found_out(tmp_path: Path) -> None:

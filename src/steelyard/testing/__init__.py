@@ -1,1 +1,1 @@
-"""Contract suites for the five kinds of plug-ins, and fakes, for authors of plug-ins."""
+"""Contract suites for the six kinds of plug-ins, and fakes, for authors of plug-ins."""

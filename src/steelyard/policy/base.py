@@ -1,0 +1,165 @@
+"""Protocol of a scaling policy: a pure function from what was measured so far to a desired size.
+
+A policy is asked at fixed times of the measured phase, each time with the whole history until then. It needs no memory
+of its own, so its answers can be computed again from a stored trial. It is held to its bounds and to the replication
+factor afterwards, by `bounded`.
+
+All times are seconds of the measured phase. The functions below read a history; authors of policies may use them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+
+from steelyard.model.scaling import Desired, Point, Supply
+
+
+class Bounds(NamedTuple):
+    """The size of a cluster at the beginning, and the sizes that it may get."""
+
+    nodes: int
+    """Size at the beginning."""
+    min_nodes: int
+    """Smallest size (AWS: MinSize)."""
+    max_nodes: int
+    """Largest size (AWS: MaxSize)."""
+
+
+class History(NamedTuple):
+    """Measurements, nodes and answers until a time, each in order of time."""
+
+    period_s: float
+    """Length of a point's period; 0 without a metric."""
+    points: Sequence[Point]
+    supply: Sequence[Supply]
+    desired: Sequence[Desired]
+    """Earlier answers that changed the size, after bounding."""
+
+
+class Policy(Protocol):
+    """Rule that says which size a cluster is to have."""
+
+    name: str
+    metric: str
+    """The response whose points it follows; empty if it follows none."""
+    period_s: float
+    """Length of a point's period; 0 without a metric."""
+    every_s: float
+    """Time between two questions."""
+
+    def desired(self, history: History, now_s: float) -> Desired:
+        """The desired size at a time. Pure; uses nothing of the history that is later than `now_s`."""
+        ...
+
+
+@runtime_checkable
+class HasTimes(Protocol):
+    """Ability: is asked at times of its own, in place of every `every_s`."""
+
+    at_s: Sequence[float]
+    """In order of time."""
+
+
+def bounded(desired: Desired, bounds: Bounds, replication: int) -> Desired:
+    """A desired size within the bounds, and never below the replication factor; the reason says what was changed."""
+    least = max(bounds.min_nodes, replication)
+    nodes, reason = max(least, min(desired.nodes, bounds.max_nodes)), desired.reason
+    if nodes != desired.nodes:
+        if nodes == bounds.max_nodes < desired.nodes:
+            why = f"max_nodes = {nodes}"
+        else:
+            why = f"min_nodes = {nodes}" if nodes == bounds.min_nodes else f"a replication factor of {nodes}"
+        reason = f"{reason}; {desired.nodes} nodes became {nodes} by {why}".removeprefix("; ")
+    prepared = max(0, min(desired.prepared, bounds.max_nodes - nodes))
+    if prepared != desired.prepared:
+        reason = f"{reason}; {desired.prepared} prepared became {prepared}".removeprefix("; ")
+    return Desired(desired.t_s, nodes, reason, prepared)
+
+
+def ask_times(policy: Policy) -> Iterator[float]:
+    """The times at which a policy is asked: its own, or a grid without an end."""
+    if isinstance(policy, HasTimes):
+        return iter(policy.at_s)
+    return (times * policy.every_s for times in itertools.count(1))
+
+
+def asked(
+    policy: Policy, bounds: Bounds, replication: int, points: Sequence[Point], supply: Sequence[Supply], until_s: float
+) -> tuple[Desired, ...]:
+    """All answers of a policy that differ from the one before, after bounding; the first is the size at the beginning.
+
+    At each of its times it is given what was closed by then. Points and supply are those of a trial: after the first
+    answer that differs from what was done in it, they are those of another cluster.
+    """
+    answers = [Desired(0.0, bounds.nodes, "")]
+    for now_s in itertools.takewhile(lambda t_s: t_s <= until_s, ask_times(policy)):
+        history = known(History(policy.period_s, points, supply, tuple(answers)), now_s)
+        answer = bounded(policy.desired(history, now_s), bounds, replication)
+        if (answer.nodes, answer.prepared) != (answers[-1].nodes, answers[-1].prepared):
+            answers.append(answer)
+    return tuple(answers)
+
+
+_Timed = TypeVar("_Timed", Point, Supply)
+
+
+def known(history: History, now_s: float) -> History:
+    """The part of a history that a policy knows when it is asked at a time: its answer then is not yet in it."""
+    answers = bisect_left(history.desired, now_s, key=lambda answer: answer.t_s)
+    points, supply = _until(history.points, now_s), _until(history.supply, now_s)
+    return History(history.period_s, points, supply, history.desired[:answers])
+
+
+def _until(entries: Sequence[_Timed], now_s: float) -> Sequence[_Timed]:
+    return entries[: bisect_right(entries, now_s, key=lambda entry: entry.t_s)]
+
+
+def latest(history: History, bounds: Bounds, now_s: float) -> Desired:
+    """The size that was desired last, as an answer: nothing is to change."""
+    last = history.desired[-1] if history.desired else Desired(now_s, bounds.nodes, "")
+    return Desired(now_s, last.nodes, "", last.prepared)
+
+
+def in_service(history: History, bounds: Bounds) -> int:
+    """Nodes in service at the end of a history."""
+    return history.supply[-1].in_service if history.supply else bounds.nodes
+
+
+def warm(history: History, bounds: Bounds, now_s: float, warmup_s: float) -> int:
+    """Nodes that have been in service for a warm-up time."""
+    nodes = in_service(history, bounds)
+    for supply in reversed(history.supply):
+        nodes = min(nodes, supply.in_service)
+        if supply.t_s <= now_s - warmup_s:
+            break
+    return nodes
+
+
+def changes(history: History, bounds: Bounds) -> list[tuple[float, int]]:
+    """The changes of the desired size: when, and by how many nodes."""
+    answers = (Desired(0.0, bounds.nodes, ""), *history.desired)
+    differences = [(after.t_s, after.nodes - before.nodes) for before, after in itertools.pairwise(answers)]
+    return [(t_s, difference) for t_s, difference in differences if difference]
+
+
+def rested(history: History, bounds: Bounds, now_s: float, cooldown_s: float) -> bool:
+    """Whether the last change of size is complete, and a cooldown since its last node has passed. After a join that
+    failed it never is."""
+    when = changes(history, bounds)
+    if not when:
+        return True
+    since_s = math.inf
+    for supply in reversed(history.supply):
+        if supply.pending or supply.in_service != history.desired[-1].nodes:
+            break
+        since_s = supply.t_s
+    return now_s >= max(since_s, when[-1][0]) + cooldown_s
+
+
+def value(history: History) -> float | None:
+    """The metric over the last period; None if no node had a reading, or no period has ended."""
+    return history.points[-1].value if history.points else None
