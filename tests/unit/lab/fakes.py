@@ -19,6 +19,7 @@ from steelyard.model.data_model import Schema
 from steelyard.model.link import LinkChoice
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.study import Study
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.node.base import Node
 from steelyard.plan import expand
 from steelyard.plugins.find import Plugins
