@@ -1,7 +1,7 @@
 """Phases of an activity: what a node did from one of its marks to the next. Pure.
 
 A mark ends a phase, which is named for what happens in it. A phase whose mark is missing is absent, and the next takes
-its time, so that the phases of a node always sum to the time from the desired size to its arrival.
+its time, so that the phases of a node always sum to the time from the beginning of the activity to its arrival.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def arrival(activity: Activity, node: str) -> Mark | None:
 
 
 def phases(activity: Activity, node: str) -> tuple[NodePhase, ...]:
-    """The phases of a node in order of time, from the desired size to its arrival, or to the end of the activity."""
+    """The phases of a node in order of time, from the beginning of its activity to its arrival, or to its end."""
     names = OF_LEAVE if activity.kind == "scale-in" else OF_JOIN
     order, arrived = list(names), arrival(activity, node)
     own = [mark for mark in activity.marks if mark.node == node and mark.name in names]
@@ -54,7 +54,7 @@ def phases(activity: Activity, node: str) -> tuple[NodePhase, ...]:
     in_order: list[NodePhase] = []
     last_s = activity.begun_s
     for t_s, name in ends:
-        # A mark of the node's own clock may be before the desired size by the error of that clock.
+        # A mark of the node's own clock may be before the beginning by the error of that clock.
         in_order.append(NodePhase(name, node, last_s, max(last_s, t_s)))
         last_s = in_order[-1].to_s
     return tuple(in_order)

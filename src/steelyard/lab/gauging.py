@@ -22,6 +22,11 @@ NAMES = {
     gauge.MACHINE_MEMORY: "memory of its machine (node.memory_mb)",
 }
 """Measured quantity, where it is not a field of section `node`."""
+BUSY = (
+    " (the machine was probably busy while it was measured: the limit is in force, but where the machine is busy in a "
+    "trial, too, the node gets less than asked)"
+)
+"""Likely cause of fewer processors than asked: a limit gives none that others take."""
 
 
 async def gauge_nodes(nodes: Sequence[Node], limits: NodeLimits, moment: Literal["before", "after"]) -> Gauged:
@@ -44,7 +49,9 @@ def deviations(gauged: Gauged) -> list[str]:
         expected = "the other nodes have" if limit.asked is None else "asked"
         beside = _short(limit.median if limit.asked is None else limit.asked)
         name = NAMES.get(limit.limit, f"node.{limit.limit}")
-        sentences += [f"{odd.node}: {name} is {_short(odd.value)}, {expected} {beside}" for odd in limit.odd]
+        for odd in limit.odd:
+            less = limit.limit == "cpus" and limit.asked is not None and odd.value < limit.asked
+            sentences.append(f"{odd.node}: {name} is {_short(odd.value)}, {expected} {beside}{BUSY if less else ''}")
     return sentences
 
 

@@ -70,7 +70,7 @@ class Activity(Value):
     cause: str
     """Reason of the desired size, as the policy says it."""
     begun_s: Moment
-    """When the desired size was stated, seconds since the epoch."""
+    """When it began, seconds since the epoch: when its size was desired, or once the activity before had ended."""
     ended_s: Moment | None = None
     outcome: Literal["done", "failed", "unfinished"] = "unfinished"
     """unfinished: the load ended first, which is no error."""

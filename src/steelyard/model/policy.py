@@ -15,6 +15,12 @@ SCHEDULED: Final = "scheduled"
 STATIC_MAX: Final = "static-max"
 """Policy whose cluster has the largest size from its start on."""
 MOST_NODES: Final = 1000
+NO_CONTROL: Final = (
+    f'every treatment changes the size of its cluster: without a control that keeps it (level "{NONE}" of a factor '
+    "`policy`), what changes over time anyhow (warm servers, compactions, other programs) cannot be distinguished from "
+    "the change of size"
+)
+"""What a study lacks of which no treatment keeps its size."""
 
 
 class PolicyChoice(Choice):

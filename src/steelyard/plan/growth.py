@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final
 
 from steelyard.engine.base import ReportsRouting
-from steelyard.format import count, duration
+from steelyard.format import count, duration, listed
 from steelyard.judging.policy_points import metrics
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
+from steelyard.model.policy import NO_CONTROL, SCHEDULED
 from steelyard.model.responses import probe_of
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plan.phase_times import measured_s
 from steelyard.system.base import Elastic, ValidatesLoad
+
+CLOSE_S: Final = 30.0
+"""A change of size that follows another within this time probably waits for it: a join of Cassandra takes longer."""
 
 
 def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
@@ -64,8 +69,10 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
         ),
         (
             late,
-            f"the load ends after {duration(lasts_s or 0.0)}, before the change of size at {min(late, default=0):g} s",
-            "a longer load.duration_s, or earlier times", "policy.times", times,
+            f"the load ends after {lasts_s or 0.0:g} s, and the change of size at {min(late, default=0):g} s is at or "
+            "after its end",
+            f"{'longer load.phases' if settings.load.phases else 'a longer load.duration_s'}, or earlier times",
+            "policy.times", times,
         ),
         (
             policy.times and least == most,
@@ -113,6 +120,20 @@ def _of_metric(settings: TrialSettings, study: Study, abilities: Abilities) -> I
         )  # fmt: skip
 
 
+def _schedule(times: Sequence[tuple[float, int]]) -> Iterator[str]:
+    """Sizes of policy `scheduled` over time, and changes that probably wait for the one before."""
+    (first_s, first), *later = times
+    sizes = [f"{count(first, 'node')} from {first_s:g} s on", *(f"{size} from {at_s:g} s on" for at_s, size in later)]
+    yield f"policy {SCHEDULED}: {', '.join(sizes)}, in seconds of the measured phase"
+    close = [(one, other) for (one, _), (other, _) in pairwise(times) if other - one < CLOSE_S]
+    if close:
+        pairs = listed([f"{other:g} s comes {other - one:g} s after that at {one:g} s" for one, other in close])
+        yield (
+            f"the change of size at {pairs}: a change begins when the one before has ended, and then only the size "
+            "that was desired last counts"
+        )
+
+
 def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     """Sentences on what a change of size takes, and on what its times are not."""
     every = [one for one in distinct(plan, "site", "system", "load", "policy") if one.policy.changes]
@@ -122,6 +143,10 @@ def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
             f"{count(nodes, 'node')} at the beginning, and {spares} lent with them: memory, disks and quotas are those "
             f"of {lent}, and a join does not include the time to get a machine"
         )
+    if plan.trials and all(trial.settings.policy.changes for trial in plan.trials):
+        yield NO_CONTROL
+    for times in sorted({one.policy.times for one in every if one.policy.times}):
+        yield from _schedule(times)
     starts = {trial.start for trial in plan.trials if trial.settings.policy.changes}
     trials = sum(trial.settings.policy.changes for trial in plan.trials)
     if trials > len(starts):

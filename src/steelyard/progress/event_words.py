@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from steelyard.events.base import Event
+from steelyard.events.base import Event, Kept, Unknown
 from steelyard.events.kept import (
     ActivityBegan,
     ActivityEnded,
@@ -103,6 +103,13 @@ def event_line(live: Live, event: Event) -> str | None:  # noqa: PLR0911 - one a
             return f"  ! {event.message}: {event.hint}"
         case _:
             return None
+
+
+def journal_words(event: Kept | Unknown | None) -> str:
+    """What a line of the journal says on its own: the words of an activity, otherwise the event's name."""
+    if isinstance(event, ActivityBegan | ActivityEnded):
+        return activity_words(event)
+    return "a line that cannot be read" if event is None else event.name
 
 
 def activity_words(event: ActivityBegan | ActivityEnded) -> str:

@@ -41,10 +41,13 @@ from steelyard.store.journal import Entry
 
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 MARKS: Final = {**QUANTILES, "p99.99": 0.9999, "p99.999": 0.99999}
-STEPS_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+STEPS_S: Final = (1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 FEWEST_WINDOWS: Final = 5
-ENOUGH_WINDOWS: Final = 12
+ENOUGH_WINDOWS: Final = 8
 """Minimum number of windows: they are not widened further to support a percentile."""
+ROOM: Final = (1.5, 1.0)
+"""Operations of a usual window, as a multiple of those that a p99 needs: with room, so that a window in which the
+cluster stalls has its p99, too; without, where the trial is too short for that."""
 MOST_WINDOWS: Final = 180
 BANDS_A_DECADE: Final = 10
 BOOKKEEPING: Final = frozenset(
@@ -204,16 +207,16 @@ def _longest(of_window: Sequence[float | None]) -> float | None:
 
 
 def _step(seconds: float, answered: pl.DataFrame) -> float:
-    """The narrowest window that is not too narrow to draw, and that supports a p99 if the trial is long enough."""
+    """The narrowest window that is not too narrow to draw, and that supports a p99, with room if the trial is long
+    enough."""
     hours = math.ceil(seconds / STEPS_S[-1] / MOST_WINDOWS)
     fitting = [step for step in STEPS_S if seconds / step <= MOST_WINDOWS] or [STEPS_S[-1] * hours]
     counts = answered.group_by(pl.col("middle_s").floor()).agg(pl.col("count").sum())["count"]
     # The 10th percentile of the rate, so that a rate near the threshold gives a stable choice.
     rate = float(counts.quantile(0.1) or 0.0) if len(counts) else 0.0
-    for step in fitting:
-        if supported(0.99, int(rate * step)):
-            return step if step == fitting[0] or seconds / step >= ENOUGH_WINDOWS else fitting[0]
-    return fitting[0]
+    enough = [step for step in fitting if step == fitting[0] or seconds / step >= ENOUGH_WINDOWS]
+    supporting = (step for room in ROOM for step in enough if supported(0.99, int(rate * step / room)))
+    return next(supporting, fitting[0])
 
 
 def _spans(drawn: pl.DataFrame) -> tuple[CourseSpan, ...]:

@@ -54,6 +54,8 @@ class Drawing:
         self.own, self.published = own, bool(page_input.study.study.source)
         self.this = view(page_input.results)
         self.figures = catalogue.of_results(page_input.results)
+        self.drawn: list[Figure] = []
+        """Figures of the page so far."""
         self.texts = HoverTexts()
         self.explained: list[Table] = []
         """Tables that the page lays out itself; the end of the page explains their heads."""
@@ -76,6 +78,7 @@ class Drawing:
         """The next figure of the page; empty if there is none."""
         if figure is None:
             return Markup()
+        self.drawn.append(figure)
         numbered = Numbered(figure, self._number("figure"), tuple(self._panels(figure)))
         return self.block("figure", numbered, template="parts")
 

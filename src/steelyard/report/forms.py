@@ -174,7 +174,7 @@ def _generator(page: Drawing) -> Markup:
 
 def _crimes(page: Drawing) -> Markup:
     given = page.page_input
-    checks = crimes(given.study, page.results, page.records, given.facts, page.figures, given.measured_again)
+    checks = crimes(given.study, page.results, page.records, given.facts, page.drawn, given.measured_again)
     guilty, clear = validity.crimes(checks), validity.clear_crimes(checks)
     return heading("Benchmarking crimes") + page.table(guilty) + page.folded(clear, sortable=False)
 

@@ -11,11 +11,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from steelyard.format import listed
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
 from steelyard.model.policy import NONE, STATIC_MAX
 from steelyard.model.study import SAME_FACTOR, Study
 from steelyard.plugins.find import Plugins, how_to_add
+from steelyard.plugins.find import names as names_of_plugins
 from steelyard.study import links, profiles
 from steelyard.study.fields import FIXED_AT_START, SEAMS, SECTIONS, dotted, hard, names_of, put
 from steelyard.study.missing import misspelt, settings_model
@@ -164,9 +166,28 @@ def _plugin_settings(
         )
         return {}
     unknown = [] if model.model_config.get("extra") == "allow" else [key for key in table if key not in _keys(model)]
-    errors += [problem(f"{section}.{key}", table[key], "no such key", (*own, *_keys(model))) for key in unknown]
+    errors += [
+        (_of_other_policy(key, table[key], name, plugins) if section == "policy" else None)
+        or problem(f"{section}.{key}", table[key], "no such key", (*own, *_keys(model)))
+        for key in unknown
+    ]
     known = {key: item for key, item in table.items() if key not in unknown}
     return _validated(known, section, model, errors, own)
+
+
+def _of_other_policy(key: str, read: object, name: str, plugins: Plugins) -> StudyError | None:
+    """What to write where a key is a setting of another policy than the named one; None if it is of no policy."""
+    having = []
+    for each in names_of_plugins("policy"):
+        with contextlib.suppress(StudyError):  # one that cannot be loaded
+            having += [each] if key in _keys(settings_model(plugins, "policy", each)) else []
+    if not having:
+        return None
+    what = (
+        f"a setting of policy {listed(having, 'or')}, and the policy is {name}; name it (policy.name = "
+        f'"{having[0]}"), or make the policy a factor (policy = ["{NONE}", "{having[0]}"])'
+    )
+    return problem(f"policy.{key}", read, what, near=False)
 
 
 def _without_others(table: Mapping[str, Any], name: str, named: Sequence[str], plugins: Plugins) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def test_without_a_factor_of_nodes_nothing_is_left_out() -> None:
     records = grown(cell([[5.0], [6.0], [7.0]], nodes=3)) + grown(cell([[9.0], [9.5], [9.9]], nodes=3, workload="C"))
     of_workloads = [one.model_copy(update={"treatment": {"workload": one.treatment["workload"]}}) for one in records]
     results = analyse(of_workloads, study(factors={"workload": ("A", "C")}), seed=1)
-    assert not any("changed its size" in limit for limit in results.caveats)
+    assert not any("are left out where it is read as the size" in limit for limit in results.caveats)
 
 
 def limits(text: str = growing.STUDY, **changes: object) -> str:
@@ -103,6 +103,12 @@ def test_a_limit_is_not_named_where_it_does_not_hold() -> None:
     nothing = limits(activities=())
     assert "joins" not in nothing
     assert "Provisioning" not in nothing
+
+
+def test_a_study_without_a_control_that_keeps_its_size_is_told_so() -> None:
+    lacks = "Every treatment changes the size of its cluster: without a control that keeps it"
+    assert lacks not in limits()
+    assert lacks in limits(growing.STUDY.replace('["none", "scheduled"]', '["scheduled"]'))
 
 
 def test_a_short_ring_delay_is_named() -> None:

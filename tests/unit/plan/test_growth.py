@@ -45,7 +45,16 @@ def refused(tmp_path: Path, **changes: Any) -> list[StudyError]:
         ),
         ({"data": {"state": "continue"}}, "data.state", "ends its start"),
         ({"node": {"cpus": 0.5, "dilation": 2}}, "node.dilation", "timers"),
-        ({"policy": {"name": "scheduled", "times": [[60, 4]]}}, "policy.times", "ends after 60 s"),
+        (
+            {"policy": {"name": "scheduled", "times": [[60, 4]]}},
+            "policy.times",
+            "the load ends after 60 s, and the change of size at 60 s is at or after its end",
+        ),
+        (
+            {"load": {"duration_s": 180}, "policy": {"name": "scheduled", "times": [[200, 4]]}},
+            "policy.times",
+            "the load ends after 180 s, and the change of size at 200 s",
+        ),
         ({"policy": {"name": "scheduled", "times": [[20, 3]]}}, "policy.times", "changes nothing"),
         (
             {
@@ -75,6 +84,16 @@ def test_what_no_cluster_can_follow_is_refused(tmp_path: Path, changes: dict[str
     assert all(error.hint for error in errors)
 
 
+def test_a_change_after_the_end_of_a_load_with_phases_asks_for_longer_phases(tmp_path: Path) -> None:
+    phases = [{"name": name, "duration_s": 10, "schedule": "constant", "rate_per_s": 10} for name in ("calm", "busy")]
+    late = {"name": "scheduled", "times": [[20, 4]]}
+    hints = [error.hint for error in refused(tmp_path, load={"phases": phases}, policy=late)]
+    assert "longer load.phases, or earlier times" in hints
+    assert "a longer load.duration_s, or earlier times" in [
+        error.hint for error in refused(tmp_path, load={"duration_s": 20}, policy=late)
+    ]
+
+
 def test_settings_under_which_no_node_can_join_are_refused(tmp_path: Path) -> None:
     for system in ({"name": "simulated", "remember": True}, {"name": "cassandra", "client_tls": True}):
         errors = refused(tmp_path, system=system)
@@ -97,6 +116,12 @@ def test_a_system_that_cannot_grow_is_refused(tmp_path: Path) -> None:
         ('name = "threshold"\nthreshold = 80', "needs max_nodes"),
         ('name = "threshold"\nthreshold = 80\nmax_nodes = 1\nmin_nodes = 2', "min_nodes = 2 is above max_nodes = 1"),
         ("time = [[20, 4]]", "no such key"),
+        (
+            "times = [[20, 4]]",
+            'a setting of policy scheduled, and the policy is none; name it (policy.name = "scheduled"), or make the '
+            'policy a factor (policy = ["none", "scheduled"])',
+        ),
+        ("stabilization_window_up_s = 3", "a setting of policy hpa, and the policy is none"),
     ],
 )
 def test_a_wrong_policy_is_named_with_its_line(table: str, words: str) -> None:
@@ -109,12 +134,33 @@ def test_a_wrong_policy_is_named_with_its_line(table: str, words: str) -> None:
 def test_what_a_change_of_size_takes_is_said(tmp_path: Path) -> None:
     plan = plan_of(study(**BASE))
     abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
-    grows, ends, left = growth.notes(plan, 2, abilities)
+    grows, alone, sizes, ends, left = growth.notes(plan, 2, abilities)
     assert grows.startswith(
         "3 nodes at the beginning, and 1 spare node is lent with them: memory, disks and quotas are"
     )
+    assert alone.startswith("every treatment changes the size of its cluster: without a control that keeps it")
+    assert sizes == "policy scheduled: 4 nodes from 20 s on, in seconds of the measured phase"
     assert ends.endswith("4 trials take 4 starts, not 2")
     assert left.startswith("the load goes on for about 40 s after the last change of size")
+
+
+def test_a_study_with_a_control_lacks_none(tmp_path: Path) -> None:
+    plan = plan_of(study(**{**BASE, "policy": {"times": [[20, 4]]}, "factors": {"policy": ["none", "scheduled"]}}))
+    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
+    assert not any("control" in note for note in growth.notes(plan, 2, abilities))
+
+
+def test_changes_that_wait_for_one_another_are_named(tmp_path: Path) -> None:
+    policy = {"name": "scheduled", "times": [[5, 4], [20, 3], [50, 4], [55, 5]]}
+    plan = plan_of(study(**{**BASE, "policy": policy}))
+    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
+    notes = list(growth.notes(plan, 2, abilities))
+    assert any("4 nodes from 5 s on, 3 from 20 s on, 4 from 50 s on, 5 from 55 s on" in note for note in notes)
+    (close,) = [note for note in notes if note.startswith("the change of size at")]
+    assert close.startswith(
+        "the change of size at 20 s comes 15 s after that at 5 s and 55 s comes 5 s after that at 50 s"
+    )
+    assert "only the size that was desired last counts" in close
 
 
 def test_needs_are_those_of_the_largest_size(tmp_path: Path) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from steelyard.events.base import Unknown
 from steelyard.events.kept import ActivityBegan, ActivityEnded
 from steelyard.events.shown import Waiting
-from steelyard.progress.event_words import event_line
+from steelyard.progress.event_words import event_line, journal_words
 from steelyard.progress.state import beginning, fold
 
 TRIAL = "a-s1-t1"
@@ -36,6 +37,13 @@ def test_an_activity_has_a_line_when_it_begins_and_when_it_ends(
     event: ActivityBegan | ActivityEnded, line: str
 ) -> None:
     assert event_line(beginning(0.0), event) == line
+
+
+def test_a_line_of_the_journal_has_the_words_of_an_activity_or_its_name() -> None:
+    joins = ActivityBegan(trial=TRIAL, kind="scale-out", nodes=("n3",), cause="scheduled: 3 nodes at 30 s")
+    assert journal_words(joins) == "scale-out of n3 begins (scheduled: 3 nodes at 30 s)"
+    assert journal_words(Unknown("of-tomorrow", {})) == "of-tomorrow"
+    assert journal_words(None) == "a line that cannot be read"
 
 
 def test_the_end_of_an_activity_ends_what_was_awaited_of_its_nodes() -> None:

@@ -54,22 +54,34 @@ def intervals(
 
 
 def test_percentiles_are_of_added_counts_and_only_where_supported() -> None:
-    rows = [(float(second), "ok", ms, count) for second in range(20) for ms, count in ((1, 900), (5, 85), (50, 15))]
+    rows = [(float(second), "ok", ms, count) for second in range(20) for ms, count in ((1, 1350), (5, 128), (50, 22))]
     found = time_courses.timeline(record(), intervals(rows))
     assert found is not None
     assert found.step_s == 1.0
-    assert [window.operations for window in found.windows] == [1000] * 20
+    assert [window.operations for window in found.windows] == [1500] * 20
     assert dict(found.windows[0].percentiles_ms) == {"p50": 1.0, "p90": 1.0, "p99": 50.0}
-    assert sum(count for _, _, count in found.heat) == 20_000
+    assert sum(count for _, _, count in found.heat) == 30_000
 
 
 def test_few_operations_a_second_are_added_up_to_wider_windows() -> None:
     rows = [(float(second), "ok", 2, 250) for second in range(100)]
     found = time_courses.timeline(record(), intervals(rows))
     assert found is not None
-    assert found.step_s == 5.0
+    assert found.step_s == 10.0
     assert all("p99" in window.percentiles_ms and "p99.9" not in window.percentiles_ms for window in found.windows)
     assert found.windows[0].achieved_per_s == 250.0
+
+
+def test_a_window_in_which_the_cluster_stalls_has_its_p99_too() -> None:
+    rows = [(float(second), "ok", 2, 85 if second == 47 else 100) for second in range(125)]
+    found = time_courses.timeline(record(), intervals(rows))
+    assert found is not None
+    assert found.step_s == 15.0
+    assert found.windows[3].operations == 1485
+    assert all("p99" in window.percentiles_ms for window in found.windows[:-1])
+    short = time_courses.timeline(record(), intervals(rows[:85]))
+    assert short is not None
+    assert short.step_s == 10.0, "without room, rather than without a p99"
 
 
 def test_failures_are_counted_but_have_no_response_time_and_a_silent_second_has_a_rate_of_zero() -> None:
@@ -254,7 +266,7 @@ def growing_course(*activities: Activity) -> tuple[time_courses.Timeline, Mappin
         {"t_s": BEGUN_S + 45, "event": "activity-ended", "trial": "t", "kind": "scale-out", "nodes": [],
          "outcome": "done"},
     ]  # fmt: skip
-    rows = intervals([(float(second), "ok", 1, 1000) for second in range(60)])
+    rows = intervals([(float(second), "ok", 1, 1500) for second in range(60)])
     found = time_courses.timeline(growing.record(planned, BEGUN_S, *activities), rows, journal=journal(lines))
     assert found is not None
     return found, {span.name: span for span in found.phases}

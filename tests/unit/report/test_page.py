@@ -107,6 +107,17 @@ def test_it_is_one_file_that_loads_nothing(page: str) -> None:
     assert re.findall(r"url\((?!#)", page) == []
 
 
+def test_the_axes_of_every_figure_are_checked_those_of_further_responses_too() -> None:
+    study = synthetic.study(nodes=(1, 3), workloads=("A",))
+    study = study.model_copy(
+        update={"analysis": study.analysis.model_copy(update={"responses": ("throughput_per_s",)})}
+    )
+    page = build(page_input(study))
+    (evidence,) = re.findall(r"Truncated axes</td>\s*<td[^>]*>([^<]*)", page)
+    assert page.count("does not start at 0") == evidence.count("1 axis, from") == 2
+    assert "figure “Throughput”: 1 axis, from" in evidence
+
+
 def test_it_has_every_part_in_order(page: str) -> None:
     anchors = re.findall(r'<section id="([a-z-]+)"', page)
     expected = (

@@ -7,7 +7,9 @@ from typing import Final
 
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.activities import NodeActivity
+from steelyard.analysis.wording import capital
 from steelyard.format import count, listed, number
+from steelyard.model.policy import NO_CONTROL
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 
@@ -34,6 +36,8 @@ def limits(
             "Whether a trial had a steady state is not tested where its cluster changed its size: another level is "
             "then what is asked about."
         )
+        if all(record.settings.policy.changes for record in records):
+            yield f"{capital(NO_CONTROL)}."
     if not joins:
         return
     if "cpu" in results.shares and not simulated:

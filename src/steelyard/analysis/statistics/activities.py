@@ -65,7 +65,8 @@ class NodeActivity(TreatmentRow):
     unfinished_s: Annotated[float | None, Column(unit="s", head="unfinished")] = None
     """Of a node that did not arrive: from its last mark to the end of the activity."""
     total_s: Annotated[float | None, Column(unit="s", head="in all")] = None
-    """From the desired size until the node was in service, or left: the sum of these phases; none if it did neither."""
+    """From the beginning of the activity until the node was in service, or left: the sum of these phases; none if it
+    did neither."""
     discovery_s: Annotated[float | None, Column(unit="s", head="discovery")] = None
     """Once it was in service: until the load client sent its first operation to it. 0.2 to 4.2 s of this are the
     client's own wait before it reads the ring again. Below 0: it knew of the node before the last member did."""

@@ -23,8 +23,8 @@ A_NODE: Final = "a node in all"
 AN_ACTIVITY: Final = "the activity in all"
 LATER: Final = tuple(AFTER.values())
 MEANINGS: Final = {
-    A_NODE: "The sum of the phases above: since the desired size, or since the node before it had arrived.",
-    AN_ACTIVITY: "From the desired size until the last node of the activity had arrived.",
+    A_NODE: "The sum of the phases above: since the activity began, or since the node before it had arrived.",
+    AN_ACTIVITY: "From the beginning of the activity until its last node had arrived.",
 }
 
 

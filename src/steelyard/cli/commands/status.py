@@ -37,6 +37,7 @@ from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node.folders import state_folder
+from steelyard.progress.event_words import journal_words
 from steelyard.progress.reason_words import ReasonGroup, groups, narrowing_words, other_limits, waiting_words
 from steelyard.progress.session_state import (
     FAILED,
@@ -104,7 +105,7 @@ def status(
             for group in groups(reason for record in records for reason in record.verdict.reasons)
         ],
         **_session(store.folder, study.study.name, live, journal, len(planned), len(planned) - done - spared),
-        "last_event": journal[-1].fields() if journal else None,
+        "last_event": {**journal[-1].fields(), "words": journal_words(journal[-1].event)} if journal else None,
         "waiting": _waiting(live),
         "objective": study.analysis.objective or None,
         "cells": _cells(records, study, intervals=as_json or _may_load(study, store.folder)),
@@ -241,7 +242,7 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
     event = summary["last_event"]
     if event:
         when = f" at {datetime.fromtimestamp(event['t_s']):%Y-%m-%d %H:%M:%S}" if event["t_s"] is not None else ""
-        say(console, f"last event: {event['event']}{when}")
+        say(console, f"last event: {event['words']}{when}")
     for sentence in summary["other_limits"]:
         print_wrapped(sentence, console)
     if summary["waiting"]:
@@ -294,8 +295,7 @@ def _draw_measured_again(measured_again: list[dict[str, Any]], console: Console,
 
 def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    heads = ("cell", "valid", "not valid", "used", "starts", VALUE_HEAD)
-    for head in heads:
+    for head in ("cell", "valid", "not valid", "used", "starts", VALUE_HEAD):
         table.add_column(head, justify="left" if head == "cell" else "right")
     known = {treatment_label(cell.treatment): cell for cell in decision.cells} if decision else {}
     if known:

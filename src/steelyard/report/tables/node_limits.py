@@ -55,7 +55,8 @@ def node_limits(
     )
     caption = (
         "Limits of the database nodes, asked and measured: before each start and after its last trial, one node after "
-        f"another, while nothing else ran. A node stands out if it is off by more than {percent(TOLERANCE)}."
+        "another, while no server of the study ran. What other programs of the machine took meanwhile is missing from "
+        f"the number. A node stands out if it is off by more than {percent(TOLERANCE)}."
     )
     problems = {f"{node}: {problem}" for gauged in gaugings for node, problem in gauged.problems.items()}
     more = f" Not measured: {'; '.join(sorted(problems))}." if problems else ""

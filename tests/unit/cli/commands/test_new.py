@@ -13,11 +13,24 @@ import pytest
 
 from steelyard.cli.commands.schema import schema
 from steelyard.study import read
+from steelyard.study.new import QUESTIONS
 from tests.unit.cli.screen import printed
 
 ROOT = Path(__file__).parents[4]
 NEW = (sys.executable, "-m", "steelyard", "new", "first")
 TIMEOUT_S = 60
+
+
+def test_the_help_names_every_question() -> None:
+    shown = subprocess.run(
+        (*NEW[:-1], "--help"),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    assert [question for question in QUESTIONS if f"{question}:" not in shown.stdout] == []
 
 
 def test_without_a_terminal_it_is_a_study_of_sizes(tmp_path: Path) -> None:

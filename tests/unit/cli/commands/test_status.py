@@ -14,7 +14,7 @@ import pytest
 from steelyard.cli.commands.status import status
 from steelyard.cli.commands.verify import verify
 from steelyard.events.base import Kept
-from steelyard.events.kept import SessionBegan, SessionFailed, SessionInterrupted
+from steelyard.events.kept import ActivityBegan, SessionBegan, SessionFailed, SessionInterrupted
 from steelyard.leases import records as lease_records
 from steelyard.model.secret import Concealer
 from steelyard.model.study import Limits
@@ -120,6 +120,13 @@ def test_how_a_study_ended_is_said_first(store: Path, events: list[Kept], words:
     (store / "events.jsonl").write_text("".join(journal.line(event, 1_790_000_000.0) for event in events))
     text = " ".join(printed(lambda: status(store), 200).out.split())
     assert [word for word in words if word not in text] == []
+
+
+def test_the_last_event_has_the_words_of_the_terminal(store: Path) -> None:
+    joins = ActivityBegan(trial="a-s1-t1", kind="scale-out", nodes=("n3",), cause="scheduled: 3 nodes at 30 s")
+    (store / "events.jsonl").write_text("".join(journal.line(event, 1_790_000_000.0) for event in (BEGAN, joins)))
+    text = " ".join(printed(lambda: status(store), 200).out.split())
+    assert "last event: scale-out of n3 begins (scheduled: 3 nodes at 30 s) at 20" in text
 
 
 def test_a_study_that_is_measured_is_running_in_its_process(store: Path) -> None:

@@ -36,10 +36,10 @@ def crimes(
     results: Results,
     records: Sequence[TrialRecord],
     facts: Mapping[str, Mapping[str, str]],
-    figures: Mapping[str, Figure],
+    figures: Sequence[Figure],
     measured_again: Sequence[MeasuredAgain] = (),
 ) -> tuple[Crime, ...]:
-    """Every check with its finding, the guilty ones first."""
+    """Every check with its finding, the guilty ones first. `figures`: all that are drawn."""
     checks = (
         _baseline(results),
         _single_trials(results),
@@ -119,9 +119,9 @@ def _mixed_hardware(records: Sequence[TrialRecord], facts: Mapping[str, Mapping[
     return Crime("Mixed hardware or versions", bool(differing), evidence + ".", hint)
 
 
-def _truncated_axes(figures: Mapping[str, Figure]) -> Crime:
+def _truncated_axes(figures: Sequence[Figure]) -> Crime:
     cut = []
-    for figure in figures.values():
+    for figure in figures:
         lows = [low for panel in figure.panels for low in _axis_starts(panel.picture)]
         if lows:
             cut.append(f"figure “{figure.title}”: {count(len(lows), 'axis', 'axes')}, from {number(min(lows))}")
@@ -156,9 +156,9 @@ def _is_open(study: Study, record: TrialRecord) -> bool:
     return (record.settings.stated_load or study.load).is_open
 
 
-def _units(results: Results, figures: Mapping[str, Figure]) -> Crime:
+def _units(results: Results, figures: Sequence[Figure]) -> Crime:
     bare = sorted({one.response for one in (*results.main(Summary), *results.others(Summary)) if not one.unit})
-    without_n = [figure.title for figure in figures.values() if "n = " not in figure.caption]
+    without_n = [figure.title for figure in figures if "n = " not in figure.caption]
     evidence = f"{len(bare)} responses without a unit" + (f" ({some(bare)})" if bare else "")
     evidence += f"; {len(without_n)} captions without n" + (f" ({some(without_n)})" if without_n else "")
     return Crime("No units, no n", bool(bare) or bool(without_n), evidence + ".", "Name the unit where it is made.")

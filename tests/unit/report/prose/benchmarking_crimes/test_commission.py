@@ -21,7 +21,7 @@ def found(study: Study, facts: Mapping[str, Mapping[str, str]] | None = None, **
     records = [record.model_copy(update=change) for record in synthetic.records(study, faults=False)]
     results = analyse(records, study, seed=1)
     drawn = catalogue.of_results(results)
-    return {crime.name: crime for crime in crimes(study, results, records, facts or {}, drawn)}
+    return {crime.name: crime for crime in crimes(study, results, records, facts or {}, list(drawn.values()))}
 
 
 def test_a_usual_study_is_held_against_every_check() -> None:
@@ -46,7 +46,7 @@ def test_a_trial_that_was_measured_again_is_not_left_out_in_silence() -> None:
         folder="a-s1-t1", line=4, outcome="invalid", reasons=("the system under test failed",), fate="removed",
         line_now=9, outcome_now="valid",
     )  # fmt: skip
-    sheet = {one.name: one for one in crimes(study, analyse(records, study, seed=1), records, {}, {}, [again])}
+    sheet = {one.name: one for one in crimes(study, analyse(records, study, seed=1), records, {}, [], [again])}
     crime = sheet["Results left out in silence"]
     assert crime.guilty
     assert "1 sealed attempt removed and measured again" in crime.evidence
@@ -95,7 +95,7 @@ def test_a_known_noise_floor_is_told_and_none_is_a_crime() -> None:
     held = circumstances(records[0].settings, ())
     floor = KeptFloor(study="noise-floor", made_s=1.79e9, pairs=6, holds_for=held, spreads=(spread,))
     results = analyse(records, study, seed=1, floor=FoundFloor(floor=floor, why=""))
-    (crime,) = [one for one in crimes(study, results, records, {}, {}) if one.name == "No measure of noise"]
+    (crime,) = [one for one in crimes(study, results, records, {}, []) if one.name == "No measure of noise"]
     assert not crime.guilty
     assert "judged against the noise floor of this machine (study noise-floor of 2026-09-21" in crime.evidence
     none = found(study)["No measure of noise"]
