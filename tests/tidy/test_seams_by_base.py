@@ -23,6 +23,7 @@ KNOWN_AS_ELSE = {
     ("model/trial_settings.py", "agent"),
     # A measure names its probe.
     ("model/measure.py", "os"), ("model/responses/energy.py", "energy"),
+    ("model/responses/simulated.py", "simulated"),
     # A section of the page.
     ("analysis/statistic.py", "energy"), ("report/page.py", "energy"),
     # Policies that plans must know: they need no metric.
