@@ -102,7 +102,7 @@ def test_the_command_line_parses_calls_and_prints() -> None:
     """What computes, conducts or finds out is below it, where a notebook and another program reach it, too."""
     files = sorted((ROOT / "src" / "steelyard" / "cli").rglob("*.py"))
     texts = [path.read_text(encoding="utf-8") for path in files]
-    assert sum(text.count("\n") for text in texts) < 5600
+    assert sum(text.count("\n") for text in texts) < 5700
     for path, text in zip(files, texts, strict=True):
         assert not re.search(r"steelyard\.heavy|import (numpy|polars|scipy)", text), path.name
 

@@ -72,7 +72,7 @@ def _of_clients(metric: str, end_s: float, span: tuple[float, float], seen: Seen
     """The point from the intervals of load nodes that end within its period."""
     parts = []
     for intervals in seen.answers.values():
-        first, last = (bisect_left(intervals, end + ROUNDING_S, key=lambda one: one[0]) for end in span)
+        first, last = (bisect_left(intervals, end + ROUNDING_S, key=lambda interval: interval[0]) for end in span)
         parts.append(intervals[first:last])
     buckets = histogram.merge(of_one for part in parts for _, of_one in part)
     mean_ns, value = histogram.mean_ns(buckets), None

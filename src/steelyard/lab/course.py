@@ -66,7 +66,7 @@ class Course:
 
     @property
     def scaled(self) -> Scaling | None:
-        """What the scaling policy saw and said."""
+        """Points and answers of the scaling policy."""
         return None if self.scaling is None else self.scaling.sealed
 
     @property

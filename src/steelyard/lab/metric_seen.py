@@ -21,7 +21,7 @@ from steelyard.policy.base import Policy
 from steelyard.wire.record import Interval
 
 GRACE_S = 2.0
-"""How long to wait for readings of a period that has ended."""
+"""Longest wait for readings of a period that has ended."""
 POLL_S = 0.05
 
 

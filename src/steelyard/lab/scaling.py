@@ -27,8 +27,7 @@ from steelyard.model.policy import MOST_NODES
 from steelyard.model.scaling import Desired, Scaling, Supply
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
-from steelyard.policy.base import History, Policy, ask_times, bounded
-from steelyard.policy.of_trial import bounds
+from steelyard.policy.base import History, Policy, ask_times, bounded, bounds
 from steelyard.probe.base import Probe, ReadsWay
 from steelyard.system.base import Elastic, Footprint
 from steelyard.wire.record import Interval, Routed
@@ -107,7 +106,7 @@ class ScalingInProgress:
 
     @property
     def sealed(self) -> Scaling | None:
-        """What the policy saw and said; None without one."""
+        """Points and answers of the policy; None without one."""
         if self._seen is None or not self._begun_s:
             return None
         return Scaling(

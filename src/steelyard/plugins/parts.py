@@ -17,8 +17,7 @@ from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import folders
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins
-from steelyard.policy.base import Policy
-from steelyard.policy.of_trial import policy_of
+from steelyard.policy.base import Policy, policy_of
 from steelyard.probe.base import Probe
 from steelyard.site.base import Joins, Site
 from steelyard.system.base import System

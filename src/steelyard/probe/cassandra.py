@@ -1,35 +1,30 @@
 """Cassandra probe: a node's own metrics from its virtual tables `system_views`, read over one CQL connection.
 
-The agent asks once per interval (`steelyard-agent cql --every`) and puts increases per second in the place of counts;
-this module holds the tables' questions and turns their answers into samples. Tables of system keyspaces are left out.
+This module holds the tables' questions and what their answers mean; `virtual_tables.py` asks them. Tables of system
+keyspaces are left out.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from pydantic import Field
 
-from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
 from steelyard.model.value import Value
-from steelyard.node import agent
-from steelyard.probe.base import Placement, Watched, client_of, with_way
+from steelyard.probe.base import Placement, Watched
+from steelyard.probe.virtual_tables import Row, Values, asking, samples
 
 NAME: Final = "cassandra"
 WAY: Final = "cql"
-ANSWER_TIMEOUT_S: Final = 5.0
-"""Longest wait for one answer; a server that pauses for longer loses the connection, and gets another."""
 IN_TURN: Final = ("operations", "tombstones", "disk", "caches", "hints")
 """Views that change slowly or make the server walk all of its tables: one of their questions per interval, in turn."""
 COUNTING: Final = ("count", "hit_count", "request_count", "blocked_tasks_all_time")
 """Columns that only grow: the agent gives their increase per second."""
 MIB: Final = 2**20
 View = Literal["operations", "tombstones", "disk", "pools", "caches", "compactions", "hints"]
-Row = Mapping[str, Any]
 
 
 class Settings(Value):
@@ -47,7 +42,7 @@ class Question:
     view: View
     statement: str
     metrics: tuple[Metric, ...]
-    values: Callable[[Sequence[Row]], Iterator[tuple[str, float]]]
+    values: Values
 
 
 def _metric(name: str, unit: str, description: str, *, cumulative: bool = False) -> Metric:
@@ -203,23 +198,12 @@ class CassandraProbe:
 
     def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:
         """One connection to each node with a CQL port. Raises ProbeError for a system without one."""
-        options = [word for column in COUNTING for word in ("--rate", column)]
-        options += ["--without", "keyspace_name=system", "--timeout-s", f"{ANSWER_TIMEOUT_S:g}"]
+        words = [word for column in COUNTING for word in ("--rate", column)]
+        words += ["--without", "keyspace_name=system"]
         statements = [question.statement for question in self._questions if question.view not in IN_TURN]
         in_turn = [question.statement for question in self._questions if question.view in IN_TURN]
-        options += [word for statement in in_turn for word in ("--in-turn", statement)]
-        return [
-            Placement(
-                on=(on := client_of(each, watched)),
-                argv=(
-                    *(agent.on(on), "cql", "--contact", each.ways[WAY], "--every", f"{interval_s:g}"),
-                    *(*options, *statements),
-                ),
-                speaks_of=(each.node.name,),
-                asks_cluster=True,
-            )
-            for each in with_way(watched, WAY, NAME)
-        ]
+        words += [word for statement in in_turn for word in ("--in-turn", statement)]
+        return asking(NAME, WAY, watched, interval_s, (*words, *statements))
 
     def turn_s(self, interval_s: float) -> float:
         """Seconds after which every question was asked once."""
@@ -233,29 +217,7 @@ class CassandraProbe:
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
         """Samples of one round of answers; none of a connection that was opened or lost. Raises ProbeError on any other
         line."""
-        try:
-            record = json.loads(line)
-            t_s = float(record["t_s"])
-            if record.get("connected") or "lost" in record:
-                return []
-            answers = record["answers"]
-            rows = [_rows(answer) for answer in answers]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ProbeError(f"{node}: not a line of the probe {NAME}: {line[:200]!r}") from error
-        if len(rows) != len(self._questions):
-            raise ProbeError(f"{node}: {len(rows)} answers to {len(self._questions)} questions of the probe {NAME}")
-        return [
-            Sample(t_s, node, metric, value)
-            for question, answer in zip(self._questions, rows, strict=True)
-            if answer is not None
-            for metric, value in question.values(answer)
-        ]
-
-
-def _rows(answer: Mapping[str, Any] | None) -> list[Row] | None:
-    if answer is None:
-        return None
-    return [dict(zip(answer["columns"], row, strict=True)) for row in answer["rows"]]
+        return samples(NAME, [question.values for question in self._questions], node, line)
 
 
 def create(settings: Settings) -> CassandraProbe:

@@ -7,10 +7,11 @@ another cluster.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from steelyard.analysis.treatments import label
+from steelyard.format import count
 from steelyard.heavy import pl, stats
 from steelyard.judging.membership import sizes
 from steelyard.judging.policy_points import point
@@ -52,7 +53,6 @@ class ReplayedTreatment(Value):
     """How often the policy would have fired in trials of one treatment."""
 
     treatment: dict[str, Level]
-    label: str
     fired: int
     share: Estimate
     """Fraction of its trials in which it would have."""
@@ -66,11 +66,21 @@ class Replayed(Value):
     trials: tuple[ReplayedTrial, ...]
     treatments: tuple[ReplayedTreatment, ...]
 
+    def sentences(self) -> Iterator[str]:
+        """A sentence for each treatment: in what share of its trials the policy would have fired."""
+        for treatment in self.treatments:
+            share = treatment.share
+            low, high = (100 * (end or 0.0) for end in (share.low, share.high))
+            yield (
+                f"{label(treatment.treatment)}: fired in {treatment.fired} of {count(share.n, 'trial')}, "
+                f"{100 * share.value:.0f}% [{low:.0f}, {high:.0f}] (95%, {share.method})."
+            )
+
 
 def replay(store: Store, policy: Policy, limits: Bounds, only: str = "") -> Replayed:
     """Ask a policy in every valid trial of a store. `limits`: its bounds, of which each trial has its own size at the
     beginning; `only`: the id of one trial. Raises StoreError if there is no such trial."""
-    records = [one for one in store.trials() if one.verdict.outcome == "valid" and only in ("", one.id)]
+    records = [record for record in store.trials() if record.verdict.outcome == "valid" and only in ("", record.id)]
     if not records:
         which = f"no valid trial {only}" if only else "no valid trial"
         raise StoreError(f"{store.folder}: {which}", "`steelyard status` lists trials", path=str(store.folder))
@@ -90,9 +100,9 @@ def _replayed(store: Store, record: TrialRecord, policy: Policy, limits: Bounds)
     assert span is not None
     begun_s = record.scaling.begun_s if record.scaling else _begun_s(record, intervals, span[0])
     seen = seen_of(policy.metric, record, store.samples(record), store.facts(record), intervals)
-    count = math.floor((span[1] - begun_s) / policy.period_s) if policy.metric else 0
+    periods = math.floor((span[1] - begun_s) / policy.period_s) if policy.metric else 0
     points = [
-        point(policy.metric, (place + 1) * policy.period_s, policy.period_s, begun_s, seen) for place in range(count)
+        point(policy.metric, (place + 1) * policy.period_s, policy.period_s, begun_s, seen) for place in range(periods)
     ]
     nodes = record.settings.site.nodes
     supply = [Supply(0.0, nodes), *(Supply(t_s - begun_s, size) for t_s, size in sizes(nodes, record.activities))]
@@ -114,7 +124,7 @@ def _replayed(store: Store, record: TrialRecord, policy: Policy, limits: Bounds)
 
 def _done(record: TrialRecord, first: Desired) -> bool:
     done = record.scaling.desired[1:2] if record.scaling else ()
-    return any((one.t_s, one.nodes) == (first.t_s, first.nodes) for one in done)
+    return any((size.t_s, size.nodes) == (first.t_s, first.nodes) for size in done)
 
 
 def _begun_s(record: TrialRecord, intervals: pl.DataFrame, otherwise: float) -> float:
@@ -126,4 +136,4 @@ def _treatment(treatment: dict[str, Level], trials: Sequence[ReplayedTrial]) -> 
     fired, n = sum(trial.fired for trial in trials), len(trials)
     ends = stats.binomtest(fired, n).proportion_ci(confidence_level=0.95, method="exact")
     share = Estimate.of(fired / n, (float(ends.low), float(ends.high)), "", 0.95, n, EXACT)
-    return ReplayedTreatment(treatment=treatment, label=label(treatment), fired=fired, share=share)
+    return ReplayedTreatment(treatment=treatment, fired=fired, share=share)

@@ -148,6 +148,7 @@ class Simulated:
     name = NAME
     version = VERSION
     protocol = CQL
+    offers = ("simulated_load",)
     memory_mb_per_node = 64
     dilates = True
     """Planted times are timers', which no limit slows down: they are multiplied by the dilation."""
@@ -343,6 +344,10 @@ class Simulated:
         """Process id of the server."""
         server = await kept.living(node, node.folder / RECORD)
         return (server.pid,) if server is not None else ()
+
+    def ways(self, node: Node) -> Mapping[str, str]:
+        """The port, for its own table: it has none of Cassandra's."""
+        return {"simulated_load": with_port(node.address, self.settings.port)}
 
     def logs(self, node: Node) -> tuple[Path, ...]:
         """The folder with the server's output."""

@@ -36,6 +36,7 @@ from steelyard.system.base import (
     Footprint,
     NoticesDeath,
     Observed,
+    Offers,
     Provides,
     Settles,
     Snapshots,
@@ -338,6 +339,8 @@ class SystemContract(OnNodes):
         ways = system.ways(node)
         assert ways == system.ways(node)
         assert all(name and way for name, way in ways.items())
+        if isinstance(system, Offers):
+            assert set(system.offers) == ways.keys()
         if "cql" in ways:
             endpoint = Endpoint("cql", (ways["cql"],))
             assert await _cql(node, endpoint, ["SELECT key FROM system.local"]) == [1]

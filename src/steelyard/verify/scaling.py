@@ -12,15 +12,14 @@ from steelyard.judging.measures import Facts
 from steelyard.judging.policy_points import point
 from steelyard.model.scaling import Point, Scaling
 from steelyard.model.trial import TrialRecord
-from steelyard.policy.base import Policy, ask_times, asked
-from steelyard.policy.of_trial import bounds, policy_of, shipped
+from steelyard.policy.base import Policy, ask_times, asked, bounds, policy_of, shipped
 from steelyard.reading.policy_points import seen_of
 from steelyard.verify.checklist import Book
 
 RELATIVE: Final = 1e-9
 """Relative error of means: sums of the same numbers in another order."""
 LATE: Final = "points of a policy's metric that still lacked readings when the policy was asked"
-FOREIGN: Final = "sizes desired by a policy that is no part of Steelyard: `steelyard replay` asks it again"
+NOT_SHIPPED: Final = "sizes desired by a policy that is no part of Steelyard: `steelyard replay` asks it again"
 
 
 def scaling(
@@ -35,7 +34,7 @@ def scaling(
         book.check("policy", activity.cause in causes, where, "cause of a change of size", activity.cause, causes)
     module = shipped(record.settings)
     if module is None:
-        book.skip(FOREIGN)
+        book.skip(NOT_SHIPPED)
         return
     policy = policy_of(record.settings, module)
     _desired(record, stored, policy, where, book)

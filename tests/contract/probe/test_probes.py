@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
+from steelyard.node import agent
 from steelyard.probe.cassandra import CACHES, POOLS, QUESTIONS
 from steelyard.probe.jmx import GROUPS
 from steelyard.probe.os import METRICS
@@ -87,6 +89,35 @@ class TestCassandra(ProbeContract):
 
     def ways(self, tmp_path: Path) -> Mapping[str, str]:
         return {"cql": "127.0.0.1:9042"}
+
+
+SIMULATED = "127.94.10.1:19147"
+
+
+@pytest.mark.agent
+class TestSimulated(ProbeContract):
+    module = "simulated"
+    lines: ClassVar = (b'{"t_s":2.5,"answers":[{"columns":["busy_server_ns","servers"],"rows":[[2.5e8,4]]}]}\n',)
+    silent: ClassVar = (
+        b'{"t_s":1.5,"connected":true}\n',
+        b'{"t_s":1.5,"lost":"n1 refused"}\n',
+        b'{"t_s":1.5,"answers":[{"columns":["busy_server_ns","servers"],"rows":[[null,4]]}]}\n',
+    )
+    wrong: ClassVar = (*ProbeContract.wrong, b'{"t_s":1.5}\n', b"[]\n", b'{"t_s":1.5,"answers":[]}\n')
+
+    def ways(self, tmp_path: Path) -> Mapping[str, str]:
+        return {"simulated_load": SIMULATED}
+
+    def test_reads_for_real(self, tmp_path: Path) -> None:
+        """As the contract's, of a node that runs."""
+        argv = [agent.find(), "sim", "--listen", SIMULATED]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE) as node:
+            try:
+                assert node.stdout is not None
+                assert node.stdout.readline() == f"listening {SIMULATED}\n".encode()
+                super().test_reads_for_real(tmp_path)
+            finally:
+                node.kill()
 
 
 class TestJmx(ProbeContract):

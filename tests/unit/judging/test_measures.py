@@ -24,7 +24,7 @@ from steelyard.model import power, responses
 from steelyard.model.activity import Activity, Mark
 from steelyard.model.measure import POINT_S
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
-from steelyard.probe import energy, os
+from steelyard.probe import energy, os, simulated
 from tests.unit.analysis import made
 
 BEGUN_S = 5000.0
@@ -199,7 +199,8 @@ def test_means_lie_between_the_least_and_the_highest(values: list[float]) -> Non
 
 
 def test_every_measure_is_of_metrics_that_its_probe_reads() -> None:
-    read = {"os": {metric.name for metric in os.METRICS}, "energy": {one.name for one in energy.EnergyProbe.metrics}}
+    probes = {"energy": energy.EnergyProbe.metrics, "os": os.METRICS, "simulated": simulated.create().metrics}
+    read = {probe: {metric.name for metric in metrics} for probe, metrics in probes.items()}
     for name, response in responses.measured_by_samples().items():
         assert response.measure is not None
         assert set(response.measure.metrics) <= read[response.measure.probe], name

@@ -42,7 +42,7 @@ def test_settings_in_sub_tables_are_those_of_one_policy() -> None:
 
 
 def test_the_largest_size_from_the_beginning() -> None:
-    text = SMALL_STUDY.replace("[design]", "[policy]\nname = \"static-max\"\nmax_nodes = 5\n[design]")
+    text = SMALL_STUDY.replace("[design]", '[policy]\nname = "static-max"\nmax_nodes = 5\n[design]')
     plan = expand(read_text(text.replace("nodes = [1, 2]", '"system.servers" = [1]')))
     assert {trial.settings.site.nodes for trial in plan.trials} == {5}
     assert not any(trial.settings.policy.changes for trial in plan.trials)

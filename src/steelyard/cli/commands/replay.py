@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from steelyard.analysis.treatments import label
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import data_console, print_table, print_wrapped, titled_table
-from steelyard.format import count, number
+from steelyard.format import number
 from steelyard.model.policy import PolicyChoice
 from steelyard.plugins import find
-from steelyard.policy.of_trial import bounds
+from steelyard.policy.base import bounds
 from steelyard.reading.replay import Replayed
 from steelyard.reading.replay import replay as replay_policy
 from steelyard.shown_text import json_text
@@ -73,17 +74,10 @@ def _setting(text: str) -> tuple[str, Any]:
 def _draw(replayed: Replayed) -> None:
     console = data_console()
     table = titled_table(f"policy {replayed.policy}", "treatment", "trial", "at", "nodes", "why", right=("at", "nodes"))
-    labels = {tuple(one.treatment.items()): one.label for one in replayed.treatments}
     for trial in replayed.trials:
         at = "-" if trial.at_s is None else f"{number(trial.at_s, trim=True)} s"
         nodes = "" if trial.nodes is None else str(trial.nodes)
-        table.add_row(labels[tuple(trial.treatment.items())], trial.trial_id, at, nodes, trial.reason or "did not fire")
+        table.add_row(label(trial.treatment), trial.trial_id, at, nodes, trial.reason or "did not fire")
     print_table(table, console)
-    for one in replayed.treatments:
-        low, high = (100 * (end or 0.0) for end in (one.share.low, one.share.high))
-        print_wrapped(
-            f"{one.label}: fired in {one.fired} of {count(one.share.n, 'trial')}, {100 * one.share.value:.0f}% "
-            f"[{low:.0f}, {high:.0f}] (95%, {one.share.method})",
-            console,
-        )
-    print_wrapped(replayed.valid, console)
+    for sentence in (*replayed.sentences(), replayed.valid):
+        print_wrapped(sentence, console)

@@ -75,6 +75,7 @@ class Cassandra:
 
     name = "cassandra"
     protocol = CQL
+    offers = ("cql", "gc_log", "jmx", "jmx_password_file", "java", "beans")
 
     def __init__(self, settings: Settings, cache_folder: Path) -> None:
         self.settings = settings
