@@ -109,12 +109,44 @@ def test_a_wrong_policy_is_named_with_its_line(table: str, words: str) -> None:
 def test_what_a_change_of_size_takes_is_said(tmp_path: Path) -> None:
     plan = plan_of(study(**BASE))
     abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
-    grows, ends, left = growth.notes(plan, 2, abilities)
+    grows, ends, left = growth.notes(study(**BASE), plan, 2, abilities)
     assert grows.startswith(
         "3 nodes at the beginning, and 1 spare node is lent with them: memory, disks and quotas are"
     )
     assert ends.endswith("4 trials take 4 starts, not 2")
     assert left.startswith("the load goes on for about 40 s after the last change of size")
+
+
+STEPS = {"schedule": "constant", "rate_per_s": 100, "duration_s": 60}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"policy": ALARM, "load": STEPS}, ["[analysis.demand] capacity"]),
+        ({"load": STEPS}, []),
+        ({"policy": ALARM}, []),
+        ({"policy": ALARM, "load": STEPS, "analysis": {"demand": {"capacity": [[3, 10], [4, 20], [5, 30]]}}}, []),
+        (
+            {"policy": ALARM, "load": STEPS, "analysis": {"demand": {"capacity": [[3, 10], [5, 30]]}}},
+            ["analysis.demand does not say what 4 nodes carry"],
+        ),
+        ({"policy": ALARM, "analysis": {"demand": {"capacity": [[3, 10], [4, 20], [5, 30]]}}}, ["has no use"]),
+    ],
+)
+def test_what_measures_of_elasticity_lack_is_said(tmp_path: Path, changes: dict[str, Any], words: list[str]) -> None:
+    asked = study(**{**BASE, **changes})
+    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
+    of_demand = [note for note in growth.notes(asked, plan_of(asked), 2, abilities) if "analysis.demand" in note]
+    assert len(of_demand) == len(words)
+    assert all(word in note for word, note in zip(words, of_demand, strict=True))
+
+
+@pytest.mark.parametrize("capacity", ["[]", "[[3, 100], [3, 200]]", "[[3, 200], [4, 100]]", "[[0, 100]]", "[[3, 0]]"])
+def test_capacities_rise_with_the_size(capacity: str) -> None:
+    with pytest.raises(StudyError, match=r"analysis.demand") as error:
+        read_text(f"{SMALL_STUDY}\n[analysis.demand]\ncapacity = {capacity}\n")
+    assert error.value.key.startswith("analysis.demand.capacity")
 
 
 def test_needs_are_those_of_the_largest_size(tmp_path: Path) -> None:
