@@ -14,6 +14,7 @@ from tests.e2e.laboratory import BUSY_MACHINE, COLD, Laboratory
 pytestmark = pytest.mark.agent
 
 BOOT_S, RING_DELAY_S, DATA_MB, MB_PER_S = 0.5, 0.5, 6.0, 1.0
+LASTS_S = 16
 STUDY = f"""
 probes = ["os"]
 [study]
@@ -35,7 +36,7 @@ records = 100
 schedule = "constant"
 rate_per_s = 200
 threads = 64
-duration_s = 16
+duration_s = {LASTS_S}
 [policy]
 times = [[1, 3], [9, 2]]
 [design]
@@ -44,6 +45,8 @@ trials = 1
 seed = 1
 [factors]
 policy = ["none", "scheduled"]
+[analysis.demand]
+capacity = [[2, 150], [3, 300]]
 {BUSY_MACHINE}lag_p99_ms = 1000
 probe_gap_s = 30
 {COLD}"""
@@ -77,4 +80,13 @@ def test_planted_joins_and_leaves_are_found(laboratory: Laboratory, tmp_path: Pa
     assert [size for _, size in sizes(2, grown.activities)] == [3, 2]
     verified = laboratory.call("verify", store)
     assert verified.returncode == 0, verified.stdout
-    assert {"activities", "activity_phase"} <= laboratory.tables("growth-here").keys()
+    tables = laboratory.tables("growth-here")
+    assert {"activities", "activity_phase"} <= tables.keys()
+    measures = tables["elasticity"]
+    none, scheduled = (dict(zip(measures["columns"], row, strict=True)) for row in measures["rows"])
+    assert none["theta_under_percent"] == pytest.approx(100 / 3), "3 nodes are needed"
+    gone = arrival(left, "n3")
+    assert gone is not None
+    lacked_s = LASTS_S - (gone.t_s - arrived.t_s)
+    assert scheduled["theta_under_percent"] == pytest.approx(100 / 3 * lacked_s / LASTS_S, abs=0.1)
+    assert scheduled["tau_under_percent"] == pytest.approx(100 * lacked_s / LASTS_S, abs=0.3)

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from steelyard.format import data_size
 from steelyard.model.choice import Choice
 from steelyard.model.cost import Cost
+from steelyard.model.demand import Demand
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load, LoadPhase
 from steelyard.model.named_level import NamedLevel
@@ -54,6 +55,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "design": Design,
     "design.until": Until,
     "analysis": AnalysisChoice,
+    "analysis.demand": Demand,
     "cost": Cost,
     "limits": Limits,
 }
@@ -74,6 +76,8 @@ PURPOSE = {
     "load": f"{inspect.getdoc(Load)} Schedule `search`: [find the highest rate](../howto/find-the-highest-rate.md).",
     "analysis": f"{inspect.getdoc(AnalysisChoice)} See "
     "[answer with several responses](../howto/answer-with-several-responses.md).",
+    "analysis.demand": f"{inspect.getdoc(Demand)} See "
+    "[measures of elasticity](numbers/activities.md#measures-of-elasticity).",
     "levels.FACTOR.LEVEL": "Settings of one level of a [named factor](#named-levels). Further keys are fields by their "
     "dotted names.",
     "design.until": "A stopping rule: `design.starts` becomes the maximum. See "

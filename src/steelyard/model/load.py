@@ -359,6 +359,11 @@ class Load(Offered):
         return self.schedule != "closed" or any(phase.is_open for phase in self.phases)
 
     @property
+    def knows_rates(self) -> bool:
+        """Whether the offered rate in each second of the measured phases is known beforehand, and their length."""
+        return self.measured_s is not None and all(phase.operations_within(1.0) is not None for phase in self.offered)
+
+    @property
     def wants_capacity(self) -> bool:
         """Whether a rate depends on the cluster's capacity."""
         return any(one.capacity_fraction is not None for one in self.offered)

@@ -17,6 +17,7 @@ from pydantic import (
 
 from steelyard.model.choice import Choice
 from steelyard.model.cost import Cost
+from steelyard.model.demand import Demand
 from steelyard.model.file_format import FileFormat
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
@@ -224,6 +225,8 @@ class AnalysisChoice(Value):
     equivalence_margin_percent: float | None = Field(default=None, gt=0, le=100)
     """The largest change that is too small to matter: levels whose ratio has its interval within 1 / (1 + m) and 1 + m
     are called equivalent. Without it, none are; declare it before the trials."""
+    demand: Demand | None = later(None)
+    """What each size carries. Without it there are no measures of elasticity of clusters that change their size."""
 
     @field_validator("objective")
     @classmethod

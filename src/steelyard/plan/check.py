@@ -128,7 +128,7 @@ def notes(plan: Plan, examined: preflight.Preflight, abilities: Abilities, whole
     yield from assumptions(plan, abilities)
     yield from load_feasibility.notes(plan, history, cores, abilities)
     yield from processor_quotas.notes(plan, cores, abilities)
-    yield from growth.notes(plan, cores, abilities)
+    yield from growth.notes(study, plan, cores, abilities)
     yield from part_notes.notes(study, plan, cores, abilities)
     yield from empty_tables.notes(study, plan, abilities)
     yield from load_feasibility.doubtful_percentiles(study, plan, cores, abilities)

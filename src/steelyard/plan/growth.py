@@ -134,7 +134,7 @@ def _schedule(times: Sequence[tuple[float, int]]) -> Iterator[str]:
         )
 
 
-def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
+def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     """Sentences on what a change of size takes, and on what its times are not."""
     every = [one for one in distinct(plan, "site", "system", "load", "policy") if one.policy.changes]
     for nodes, lent in sorted({(one.site.nodes, one.most_nodes) for one in every if one.most_nodes > one.site.nodes}):
@@ -163,3 +163,23 @@ def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
             f"the load goes on for about {duration(max(0.0, left_s))} after the last change of size begins: one that "
             "takes longer is recorded as unfinished"
         )
+    yield from _of_demand(study, every)
+
+
+def _of_demand(study: Study, every: Sequence[TrialSettings]) -> Iterator[str]:
+    """Sentences on what measures of elasticity lack, where a policy decides or a demand is declared."""
+    demand, changing = study.analysis.demand, [one for one in every if one.policy.changes]
+    if demand is None:
+        if any(one.policy.name != SCHEDULED and one.load.knows_rates for one in changing):
+            yield (
+                "no measures of elasticity, which say how well a policy meets the demand: they need the operations per "
+                "second that each size carries, [analysis.demand] capacity"
+            )
+        return
+    if not any(one.load.knows_rates for one in changing):
+        yield "analysis.demand has no use: measures of elasticity need changes of size under a rate known beforehand"
+    reach = {size for one in every for size in (one.policy.least(one.site.nodes), one.policy.most(one.site.nodes))}
+    between = range(min(reach, default=1), max(reach, default=0) + 1)
+    if left_out := sorted({*between} - {nodes for nodes, _ in demand.capacity}):
+        sizes = listed([str(nodes) for nodes in left_out])
+        yield f"analysis.demand does not say what {sizes} nodes carry: no rate demands {sizes} nodes"

@@ -8,19 +8,19 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from steelyard.model.demand import Capacities
 from steelyard.model.errors import StudyError
 from steelyard.model.scaling import Desired
 from steelyard.model.value import Value
 from steelyard.policy.base import Bounds, History, Policy
 
-Capacity = tuple[Annotated[int, Field(ge=1, le=1000)], Annotated[float, Field(gt=0)]]
 Rate = tuple[float, Annotated[float, Field(ge=0)]]
 
 
 class Settings(Value):
     """Capacities, and the load to come."""
 
-    capacity: tuple[Capacity, ...] = Field(min_length=1, max_length=1000)
+    capacity: Capacities
     """Pairs of number of nodes and the operations per second that they carry, in order of size: [[3, 9000], [4,
     11500]]."""
     t_scale_s: float = Field(ge=0, le=86400)
@@ -31,8 +31,6 @@ class Settings(Value):
 
     @model_validator(mode="after")
     def _in_order(self) -> Settings:
-        if any(after[0] <= before[0] or after[1] <= before[1] for before, after in pairwise(self.capacity)):
-            raise ValueError("each size of capacity must be larger than the one before, and carry more")
         moments = [from_s for from_s, _ in self.rates]
         if any(later_s <= before_s for before_s, later_s in pairwise(moments)):
             raise ValueError(f"rates at {moments} are not in order: each must be later than the one before")

@@ -17,6 +17,7 @@ from steelyard.analysis.statistics.anova import AnovaTerm
 from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.course import Course
+from steelyard.analysis.statistics.elasticity import Elasticity, lacking
 from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.interaction import Interaction
 from steelyard.analysis.statistics.law import LawFit
@@ -98,11 +99,13 @@ def _laws(page: Drawing) -> Markup:
 
 
 def _activities(page: Drawing) -> Markup:
-    """Seconds of each phase over trials, by whose clock, and every node."""
+    """How well the nodes met the demand, seconds of each phase over trials, by whose clock, and every node."""
     nodes = grid(page.this, NodeActivity)
     if nodes is None:
         return Markup()
-    html = paragraphs(activity_words(page.records))
+    html = paragraphs([lacking(page.page_input.study, page.records)], "note")
+    html += page.named("elasticity") + page.table(grid(page.this, Elasticity), own=False)
+    html += paragraphs(activity_words(page.records))
     return html + page.table(grid(page.this, ActivityPhase), own=False) + page.folded(nodes, own=False)
 
 
@@ -245,7 +248,7 @@ FORMS: Final[tuple[Form, ...]] = (
     Form("every-cell", lambda page: page.table(cells(page.this), sortable=True), (Summary,)),
     Form("size", lambda page: page.named("regression") + page.table(regressions(page.this)), (Regression,)),
     Form("size", _laws, (LawFit, LawValue)),
-    Form("activities", _activities, (ActivityPhase, NodeActivity)),
+    Form("activities", _activities, (Elasticity, ActivityPhase, NodeActivity)),
     Form("interactions", _interactions, (Interaction,)),
     Form("response-time", _response_time),
     Form("within", drawn_trials.over_time),

@@ -33,6 +33,7 @@ def schema() -> dict[str, Any]:
         for name in names:
             definitions[f"{section}:{name}"] = _plugin(section, name, definitions)
         choices = [{"$ref": f"{REF}{section}:{name}"} for name in names] + [_by_path(SECTIONS[section])]
+        choices += [_of_several(SECTIONS[section])] if section == "policy" else []
         document["properties"][section] = {"anyOf": choices} | _default(document["properties"][section])
     for unused in ("Choice", "SiteChoice", "LoadSiteChoice", "PolicyChoice"):
         definitions.pop(unused, None)
@@ -94,7 +95,7 @@ def _plugin(section: str, name: str, definitions: dict[str, Any]) -> dict[str, A
         "title": f"{section} {name}",
         "description": settings.get("description", ""),
         "properties": own | settings.get("properties", {}),
-        "required": [*([] if section == "policy" else ["name"]), *settings.get("required", [])],
+        "required": ["name", *settings.get("required", [])],
         "additionalProperties": settings.get("additionalProperties") or OF_ONE_PLUGIN,
     }
 
@@ -104,6 +105,12 @@ def _by_path(model: type[BaseModel]) -> dict[str, Any]:
     own = _own(model)
     own["name"] = {"type": "string", "pattern": r"(\.py$|\.toml$|/)", "description": PATH}
     return {"type": "object", "title": "a plug-in's path", "properties": own, "required": ["name"]}
+
+
+def _of_several(model: type[BaseModel]) -> dict[str, Any]:
+    """Schema of a section without a name: a factor names its plug-ins, which share these settings."""
+    own = {key: item for key, item in _own(model).items() if key != "name"}
+    return {"type": "object", "title": "of several plug-ins", "properties": own, "not": {"required": ["name"]}}
 
 
 def text() -> str:

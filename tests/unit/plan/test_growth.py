@@ -134,7 +134,7 @@ def test_a_wrong_policy_is_named_with_its_line(table: str, words: str) -> None:
 def test_what_a_change_of_size_takes_is_said(tmp_path: Path) -> None:
     plan = plan_of(study(**BASE))
     abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
-    grows, alone, sizes, ends, left = growth.notes(plan, 2, abilities)
+    grows, alone, sizes, ends, left = growth.notes(study(**BASE), plan, 2, abilities)
     assert grows.startswith(
         "3 nodes at the beginning, and 1 spare node is lent with them: memory, disks and quotas are"
     )
@@ -145,22 +145,54 @@ def test_what_a_change_of_size_takes_is_said(tmp_path: Path) -> None:
 
 
 def test_a_study_with_a_control_lacks_none(tmp_path: Path) -> None:
-    plan = plan_of(study(**{**BASE, "policy": {"times": [[20, 4]]}, "factors": {"policy": ["none", "scheduled"]}}))
+    asked = study(**{**BASE, "policy": {"times": [[20, 4]]}, "factors": {"policy": ["none", "scheduled"]}})
     abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
-    assert not any("control" in note for note in growth.notes(plan, 2, abilities))
+    assert not any("control" in note for note in growth.notes(asked, plan_of(asked), 2, abilities))
 
 
 def test_changes_that_wait_for_one_another_are_named(tmp_path: Path) -> None:
     policy = {"name": "scheduled", "times": [[5, 4], [20, 3], [50, 4], [55, 5]]}
-    plan = plan_of(study(**{**BASE, "policy": policy}))
+    asked = study(**{**BASE, "policy": policy})
     abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
-    notes = list(growth.notes(plan, 2, abilities))
+    notes = list(growth.notes(asked, plan_of(asked), 2, abilities))
     assert any("4 nodes from 5 s on, 3 from 20 s on, 4 from 50 s on, 5 from 55 s on" in note for note in notes)
     (close,) = [note for note in notes if note.startswith("the change of size at")]
     assert close.startswith(
         "the change of size at 20 s comes 15 s after that at 5 s and 55 s comes 5 s after that at 50 s"
     )
     assert "only the size that was desired last counts" in close
+
+
+STEPS = {"schedule": "constant", "rate_per_s": 100, "duration_s": 60}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"policy": ALARM, "load": STEPS}, ["[analysis.demand] capacity"]),
+        ({"load": STEPS}, []),
+        ({"policy": ALARM}, []),
+        ({"policy": ALARM, "load": STEPS, "analysis": {"demand": {"capacity": [[3, 10], [4, 20], [5, 30]]}}}, []),
+        (
+            {"policy": ALARM, "load": STEPS, "analysis": {"demand": {"capacity": [[3, 10], [5, 30]]}}},
+            ["analysis.demand does not say what 4 nodes carry"],
+        ),
+        ({"policy": ALARM, "analysis": {"demand": {"capacity": [[3, 10], [4, 20], [5, 30]]}}}, ["has no use"]),
+    ],
+)
+def test_what_measures_of_elasticity_lack_is_said(tmp_path: Path, changes: dict[str, Any], words: list[str]) -> None:
+    asked = study(**{**BASE, **changes})
+    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
+    of_demand = [note for note in growth.notes(asked, plan_of(asked), 2, abilities) if "analysis.demand" in note]
+    assert len(of_demand) == len(words)
+    assert all(word in note for word, note in zip(words, of_demand, strict=True))
+
+
+@pytest.mark.parametrize("capacity", ["[]", "[[3, 100], [3, 200]]", "[[3, 200], [4, 100]]", "[[0, 100]]", "[[3, 0]]"])
+def test_capacities_rise_with_the_size(capacity: str) -> None:
+    with pytest.raises(StudyError, match=r"analysis.demand") as error:
+        read_text(f"{SMALL_STUDY}\n[analysis.demand]\ncapacity = {capacity}\n")
+    assert error.value.key.startswith("analysis.demand.capacity")
 
 
 def test_needs_are_those_of_the_largest_size(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.cli.commands.report import report
-from tests.unit.report import growing, synthetic
+from tests.unit.report import elastic, growing, synthetic
 
 
 def section(page: str, anchor: str) -> str:
@@ -41,6 +41,21 @@ def test_whose_clock_and_whose_wait_it_is_stands_next_to_the_numbers(page: str) 
     words = section(page, "activities")
     assert "exact to 1 ms of that node&#39;s clock" in words
     assert "0.2 to 4.2 s of this are the client&#39;s own wait" in words.partition("discovery")[2]
+
+
+def test_the_plane_of_elasticity_precedes_its_table(tmp_path: Path, page: str) -> None:
+    report(growing.store(tmp_path, elastic.STUDY), output=tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    words = section(html, "activities")
+    assert "0, 0 is perfect: the lower left corner" in words
+    assert "theta under, % of the demand (too few nodes)" in words
+    inside = html.partition('id="activities"')[2].partition("</section>")[0]
+    assert inside.index('id="elasticity"') < inside.index('id="table-elasticity"')
+    assert inside.index('id="table-elasticity"') < inside.index('id="table-activity-phase"')
+    assert "data-tip" in inside.partition('id="table-elasticity"')[0]
+    without = section(page, "activities")
+    assert "the study does not say: analysis.demand" in without
+    assert "theta under" not in without
 
 
 def test_time_courses_show_the_nodes_in_service(page: str) -> None:

@@ -44,6 +44,20 @@ def mean_over_starts(means: Sequence[float], unit: str, confidence: float) -> Es
     return estimate.without_interval("mean over start means; fewer than three starts")
 
 
+def mean_within(means: Sequence[float], unit: str, confidence: float, least: float, most: float) -> Estimate:
+    """Arithmetic mean of start means of a quantity that may reach its bounds: the ends of its t interval are cut there,
+    and the method says so. No interval below three starts, or where nothing varies."""
+    estimate = mean(means, unit, confidence, "start means")
+    if estimate.low is None or estimate.high is None or len(means) < FEWEST_STARTS:
+        return estimate.without_interval("mean over start means; fewer than three starts")
+    if len(set(means)) == 1:
+        return estimate.without_interval("mean over start means; nothing varies")
+    low, high = max(estimate.low, least), min(estimate.high, most)
+    cut = [f"{end:g}" for end, was in ((low, estimate.low), (high, estimate.high)) if end != was]
+    method = f"{estimate.method}, cut at {' and '.join(cut)}" if cut else estimate.method
+    return estimate.model_copy(update={"low": low, "high": high, "method": method})
+
+
 def by_start(values: Sequence[tuple[str, float]], unit: str, confidence: float) -> Estimate:
     """Arithmetic mean of (start, value of a trial): over start means where there are several starts, otherwise over
     trials. Of a quantity that cannot be below 0."""

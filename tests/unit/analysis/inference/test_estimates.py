@@ -58,3 +58,20 @@ def test_whole_ranks_are_the_ends_where_they_cover_just_what_is_asked():
         assert (rank, share) == (k, pytest.approx(0, abs=1e-6))
     rank, share = estimates.median_ranks(31, covered + 1e-9)
     assert (rank, share) == (9, pytest.approx(1, abs=1e-6))
+
+
+def test_a_bounded_mean_ends_at_its_bounds_and_says_so() -> None:
+    inside = estimates.mean_within([4, 5, 6], "%", 0.95, 0, 100)
+    assert inside == estimates.mean([4, 5, 6], "%", 0.95, "start means")
+    low = estimates.mean_within([0, 0, 3], "%", 0.95, 0, 100)
+    assert (low.low, low.method.endswith("2 degrees of freedom, cut at 0")) == (0, True)
+    assert low.high == estimates.mean([0, 0, 3], "%", 0.95, "start means").high
+    both = estimates.mean_within([0, 50, 100], "%", 0.95, 0, 100)
+    assert (both.low, both.high, both.method.endswith("cut at 0 and 100")) == (0, 100, True)
+
+
+@pytest.mark.parametrize(("values", "why"), [([1, 2], "fewer than three starts"), ([2, 2, 2], "nothing varies")])
+def test_a_bounded_mean_without_an_interval_says_why(values: list[float], why: str) -> None:
+    estimate = estimates.mean_within(values, "%", 0.95, 0, 100)
+    assert (estimate.low, estimate.high) == (None, None)
+    assert estimate.method == f"mean over start means; {why}: no interval"
