@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from steelyard.events.base import Event, Kept, Unknown
+from steelyard.events.base import Event
 from steelyard.events.kept import (
     ActivityBegan,
     ActivityEnded,
@@ -17,11 +17,12 @@ from steelyard.events.kept import (
     TrialSealed,
 )
 from steelyard.events.shown import PhaseEntered, RuleBegan, TrialBegan, Trouble
-from steelyard.format import count, duration, listed, number, treatment_label
+from steelyard.format import count, duration, number, treatment_label
 from steelyard.judging.dilation import modelled
 from steelyard.judging.stopping import Decision
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.progress.reason_words import groups, narrowing_words, waiting_words
+from steelyard.progress.session_state import activity_words
 from steelyard.progress.state import Live
 
 LATE: Final = 2.0
@@ -103,26 +104,6 @@ def event_line(live: Live, event: Event) -> str | None:  # noqa: PLR0911 - one a
             return f"  ! {event.message}: {event.hint}"
         case _:
             return None
-
-
-def journal_words(event: Kept | Unknown | None) -> str:
-    """What a line of the journal says on its own: the words of an activity, otherwise the event's name."""
-    if isinstance(event, ActivityBegan | ActivityEnded):
-        return activity_words(event)
-    return "a line that cannot be read" if event is None else event.name
-
-
-def activity_words(event: ActivityBegan | ActivityEnded) -> str:
-    """An activity that begins, with its cause, or that has ended, with its outcome."""
-    what = f"{event.kind} of {listed(event.nodes)}"
-    if isinstance(event, ActivityBegan):
-        return f"{what} begins ({event.cause})"
-    match event.outcome:
-        case "done":
-            return f"{listed(event.nodes)} {'left' if event.kind == 'scale-in' else 'joined'}"
-        case "unfinished":
-            return f"{what} is unfinished: the load ended first"
-    return f"{what} {event.outcome}{f': {event.error}' if event.error else ''}"
 
 
 def _sealed(sealed: TrialRecord) -> str:

@@ -1,4 +1,4 @@
-"""State of a study as its store has it: in progress, finished, interrupted or failed, and why.
+"""State of a study as its store has it: in progress, finished, interrupted or failed, and why; words of its last event.
 
 Pure but for `writer_of`, which asks this machine's kernel who holds the store's lock.
 """
@@ -11,8 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from steelyard.events.kept import SessionBegan, SessionEnded, SessionFailed, SessionInterrupted
-from steelyard.format import count, duration
+from steelyard.events.base import Kept, Unknown
+from steelyard.events.kept import (
+    ActivityBegan,
+    ActivityEnded,
+    SessionBegan,
+    SessionEnded,
+    SessionFailed,
+    SessionInterrupted,
+)
+from steelyard.format import count, duration, listed
 from steelyard.store import layout
 from steelyard.store.journal import Entry
 
@@ -97,3 +105,23 @@ def _opened(process: int, folder: Path) -> bool:
     with contextlib.suppress(OSError):
         return any(os.readlink(entry.path) == path for entry in os.scandir(f"/proc/{process}/fd"))
     return False
+
+
+def journal_words(event: Kept | Unknown | None) -> str:
+    """An event of the journal on its own: the words of an activity, otherwise its name."""
+    if isinstance(event, ActivityBegan | ActivityEnded):
+        return activity_words(event)
+    return "a line that cannot be read" if event is None else event.name
+
+
+def activity_words(event: ActivityBegan | ActivityEnded) -> str:
+    """An activity that begins, with its cause, or that has ended, with its outcome."""
+    what = f"{event.kind} of {listed(event.nodes)}"
+    if isinstance(event, ActivityBegan):
+        return f"{what} begins ({event.cause})"
+    match event.outcome:
+        case "done":
+            return f"{listed(event.nodes)} {'left' if event.kind == 'scale-in' else 'joined'}"
+        case "unfinished":
+            return f"{what} is unfinished: the load ended first"
+    return f"{what} {event.outcome}{f': {event.error}' if event.error else ''}"

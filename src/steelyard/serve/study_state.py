@@ -31,9 +31,8 @@ from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.looks import look_of
 from steelyard.judging.stopping import not_needed
 from steelyard.model.trial import TrialRecord
-from steelyard.progress.event_words import activity_words
 from steelyard.progress.reason_words import short
-from steelyard.progress.session_state import IN_PROGRESS, session_state
+from steelyard.progress.session_state import IN_PROGRESS, activity_words, session_state
 from steelyard.report.tables.validity import reason_text
 from steelyard.serve.store_cache import StoreLook
 from steelyard.store.journal import Entry

@@ -176,7 +176,7 @@ def _plugin_settings(
 
 
 def _of_other_policy(key: str, read: object, name: str, plugins: Plugins) -> StudyError | None:
-    """What to write where a key is a setting of another policy than the named one; None if it is of no policy."""
+    """The error of a key that is a setting of another policy than the named one; None if it is of no policy."""
     having = []
     for each in names_of_plugins("policy"):
         with contextlib.suppress(StudyError):  # one that cannot be loaded

@@ -7,7 +7,8 @@ import pytest
 from steelyard.events.base import Unknown
 from steelyard.events.kept import ActivityBegan, ActivityEnded
 from steelyard.events.shown import Waiting
-from steelyard.progress.event_words import event_line, journal_words
+from steelyard.progress.event_words import event_line
+from steelyard.progress.session_state import journal_words
 from steelyard.progress.state import beginning, fold
 
 TRIAL = "a-s1-t1"

@@ -26,8 +26,8 @@ def new(
             "--question",
             metavar="KIND",
             autocompletion=lambda incomplete: [kind for kind in new_study.QUESTIONS if kind.startswith(incomplete)],
-            help="scale: sizes of a cluster. compare: two levels of a setting. search: the highest rate within a "
-            "limit. gate: two builds. grow: nodes join. repeat: a published study. Asked at a terminal, else scale.",
+            help="scale: cluster sizes. compare: two levels of a setting. search: the highest rate within a limit. "
+            "gate: two builds. grow: nodes join. repeat: a published study. Asked for at a terminal, otherwise scale.",
         ),
     ] = None,
     system: Annotated[

@@ -37,7 +37,6 @@ from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node.folders import state_folder
-from steelyard.progress.event_words import journal_words
 from steelyard.progress.reason_words import ReasonGroup, groups, narrowing_words, other_limits, waiting_words
 from steelyard.progress.session_state import (
     FAILED,
@@ -47,6 +46,7 @@ from steelyard.progress.session_state import (
     SILENT_S,
     began_of,
     command_of,
+    journal_words,
     session_state,
     writer_of,
 )
