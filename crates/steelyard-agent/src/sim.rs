@@ -45,6 +45,10 @@ pub struct Arguments {
     /// This node's service times are multiplied by FACTOR while a node of its cluster streams.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_positive)]
     stream_cost: f64,
+    /// Take a member that has died out of the ring after this time. Without this option it stays in the ring. The member that is
+    /// started again then joins again.
+    #[arg(long, value_name = "MS", value_parser = parse_positive, conflicts_with_all = ["remember", "null"])]
+    detect_ms: Option<f64>,
     /// Mean service time of an operation on a cluster of one node, s(1).
     #[arg(long, value_name = "US", default_value_t = 500.0, value_parser = parse_positive)]
     service_us: f64,
@@ -142,6 +146,7 @@ fn config(arguments: &Arguments, clock: WallClock) -> Config {
             data_bytes: arguments.data_bytes,
             stream_bytes_per_s: arguments.stream_bytes_per_s.unwrap_or(f64::INFINITY),
             stream_cost: arguments.stream_cost,
+            detect: arguments.detect_ms.map(|ms| Duration::from_secs_f64(ms / 1e3)),
         },
         clock_offset_s: clock.offset_s(),
         timing,

@@ -75,6 +75,8 @@ pub struct Growth {
     pub stream_bytes_per_s: f64,
     /// Factor on the service time of the members while another node streams.
     pub stream_cost: f64,
+    /// How long a member is dead before the others take it out of the ring; None: it stays.
+    pub detect: Option<Duration>,
 }
 
 impl Default for Growth {
@@ -85,6 +87,7 @@ impl Default for Growth {
             data_bytes: 0.0,
             stream_bytes_per_s: f64::INFINITY,
             stream_cost: 1.0,
+            detect: None,
         }
     }
 }

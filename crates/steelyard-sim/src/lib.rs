@@ -17,6 +17,7 @@ mod catalog;
 mod config;
 mod connection;
 mod draw;
+mod failure_detector;
 mod law;
 mod log;
 mod membership;
@@ -51,7 +52,7 @@ pub use queue::{IDLE_GAP_NS, Queue, QueueSettings, Stall, WarmUp};
 /// reason why it could not go on.
 pub fn serve(config: &Config, listening: impl FnOnce(SocketAddr)) -> Result<(), SimError> {
     let tls = config.tls.as_ref().map(server::Tls::new).transpose()?;
-    let Some(contact) = config.join else {
+    let Some(contact) = config.join.or_else(|| taken_out_by(config, tls.as_ref())) else {
         let (server, address) = open(config, &config.peers, tls)?;
         listening(address);
         return server.run();
@@ -72,6 +73,16 @@ pub fn serve(config: &Config, listening: impl FnOnce(SocketAddr)) -> Result<(), 
     moving.enter().map_err(failed)?;
     listening(address);
     server.run()
+}
+
+/// A peer that has taken this node out of its ring while it was dead: so it joins again.
+fn taken_out_by(config: &Config, tls: Option<&server::Tls>) -> Option<SocketAddr> {
+    config.growth.detect?;
+    let without = |peer: &&SocketAddr| {
+        let members = moving::members(**peer, tls.map(server::Tls::client));
+        members.is_ok_and(|members| !members.contains(&config.listen))
+    };
+    config.peers.iter().find(without).copied()
 }
 
 fn open(

@@ -1,5 +1,5 @@
 //! Membership as its members see it: one node at a time joins or leaves, says so to every member step by step, and the ring
-//! changes in all of them at one instant.
+//! changes in all of them at one instant. Of one that has died another says it.
 
 use std::net::SocketAddr;
 
@@ -8,17 +8,19 @@ use steelyard_cql::{code, response};
 use crate::refusal::{Refusal, invalid};
 use crate::ring::Ring;
 
-/// In which direction the ring changes.
+/// In which direction the ring changes, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Joins,
     Leaves,
+    /// It has died.
+    Down,
 }
 
-/// What the node that joins or leaves says to every member, in this order.
+/// What is said to every member, in this order: by the node that joins or leaves, or by the one that watches the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Its address. From now on until the ring has changed, or until the connection ends, no other may begin.
+    /// The address of the node that the change is about. From now on until the ring has changed, or until the connection ends, no other may begin.
     Begin(Way, SocketAddr),
     /// Whether it streams, which costs the members time.
     Streams(bool),
@@ -32,6 +34,7 @@ impl Step {
         match self {
             Self::Begin(Way::Joins, address) => format!("JOINING '{address}'"),
             Self::Begin(Way::Leaves, address) => format!("LEAVING '{address}'"),
+            Self::Begin(Way::Down, address) => format!("DOWN '{address}'"),
             Self::Streams(true) => "STREAMING".to_owned(),
             Self::Streams(false) => "STREAMED".to_owned(),
             Self::Switch(in_us) => format!("SWITCH IN {in_us}"),
@@ -56,6 +59,7 @@ impl Change {
             let doing = match other.way {
                 Way::Joins => "joins",
                 Way::Leaves => "leaves",
+                Way::Down => "is down",
             };
             let message = format!(
                 "Other bootstrapping/leaving/moving nodes detected: {} {doing}; try again when that has ended",
@@ -86,7 +90,7 @@ impl Change {
     pub fn apply(&self, ring: &mut Ring) {
         match self.way {
             Way::Joins => ring.add(self.address),
-            Way::Leaves => ring.remove(self.address),
+            Way::Leaves | Way::Down => ring.remove(self.address),
         }
     }
 
@@ -95,6 +99,7 @@ impl Change {
         match self.way {
             Way::Joins => format!("Node /{} state jump to NORMAL", self.address),
             Way::Leaves => format!("Removing tokens [] for /{}", self.address),
+            Way::Down => format!("InetAddress /{} is now DOWN", self.address),
         }
     }
 
@@ -103,6 +108,7 @@ impl Change {
         let events: &[(&str, &str)] = match self.way {
             Way::Joins => &[("TOPOLOGY_CHANGE", "NEW_NODE"), ("STATUS_CHANGE", "UP")],
             Way::Leaves => &[("TOPOLOGY_CHANGE", "REMOVED_NODE")],
+            Way::Down => &[("STATUS_CHANGE", "DOWN")],
         };
         for (kind, change) in events {
             if kinds.iter().any(|wanted| wanted == kind) {

@@ -88,8 +88,8 @@ impl Moving {
         Ok(())
     }
 
-    /// Tells all members, in the order of their addresses, so that of two who begin at once one is first everywhere. The error
-    /// names the member that refuses.
+    /// Tells all members, in the order of their addresses, so that of two who begin at once one is first everywhere. `own`: the
+    /// node that the change is about. The error names the member that refuses.
     pub fn begin(
         way: Way,
         own: SocketAddr,
@@ -153,7 +153,7 @@ impl Moving {
     }
 
     /// Tells all members the instant at which the ring changes, none waiting for another's answer.
-    fn switch(&mut self) -> Result<Instant, String> {
+    pub fn switch(&mut self) -> Result<Instant, String> {
         let at = Instant::now() + SWITCH_AHEAD;
         for peer in &mut self.members {
             let in_us = at.saturating_duration_since(Instant::now()).as_micros();
@@ -172,7 +172,7 @@ fn of_member(peer: &Peer, error: &str) -> String {
 }
 
 /// All members, by what one of them says.
-fn members(contact: SocketAddr, tls: Option<&ClientTls>) -> Result<Vec<SocketAddr>, String> {
+pub fn members(contact: SocketAddr, tls: Option<&ClientTls>) -> Result<Vec<SocketAddr>, String> {
     let mut peer = Peer::connect(contact, tls)?;
     let address = |row: &[Value<'_>]| match row {
         [Value::Inet(address), Value::Int(port)] => Some(SocketAddr::new(*address, u16::try_from(*port).ok()?)),

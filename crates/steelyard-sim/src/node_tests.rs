@@ -361,6 +361,28 @@ fn one_node_at_a_time_joins_or_leaves() {
 }
 
 #[test]
+fn a_member_that_died_is_out_of_the_ring() {
+    let mut member = Conversation::new(&["10.0.0.2:9042", "10.0.0.3:9042"]);
+    member.node.remember = false;
+    member.session = of_a_node();
+    // Said twice, by two who do not know of each other, it is still so.
+    for _ in 0..2 {
+        member.query("DOWN '10.0.0.3:9042'");
+        member.query("SWITCH IN 0");
+        let change = member.node.switch(0).unwrap();
+        assert_eq!(member.node.ring().size(), 2);
+        assert_eq!(change.log_line(), "InetAddress /10.0.0.3:9042 is now DOWN");
+        let mut out = Vec::new();
+        change.put_events(4, &["STATUS_CHANGE".to_owned(), "TOPOLOGY_CHANGE".to_owned()], &mut out);
+        let Response::Event(kind, fields) = decode(&out) else {
+            panic!("{:?}", decode(&out))
+        };
+        let status = steelyard_cql::Reader::new(fields).string().unwrap();
+        assert_eq!((kind, status), ("STATUS_CHANGE", "DOWN"));
+    }
+}
+
+#[test]
 fn nothing_joins_rows_that_do_not_move() {
     let mut member = Conversation::new(&[]);
     member.session = of_a_node();

@@ -18,6 +18,7 @@ use steelyard_wire::Verify;
 
 use crate::config::Growth;
 use crate::connection::Connection;
+use crate::failure_detector::watch;
 use crate::log::Log;
 use crate::membership::Way;
 use crate::moving::{Learnt, Moving};
@@ -189,6 +190,11 @@ impl Server {
 
     /// Serves until this node has left its cluster, or the kernel refuses to wait.
     pub fn run(mut self) -> Result<(), SimError> {
+        if let Some(detect) = self.growth.detect {
+            let (own, growth, log) = (self.node.ring().own().address, self.growth, self.log);
+            let tls = self.tls.as_ref().map(|tls| tls.client.clone());
+            std::thread::spawn(move || watch(own, detect, growth, log, tls.as_ref()));
+        }
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_AT_ONCE];
         while !self.left {
             let until_ns = self.wait_until();

@@ -1,7 +1,5 @@
 //! Parser of statements: the small part of CQL that clients of the simulated cluster use.
 
-use std::net::SocketAddr;
-
 use steelyard_cql::{ColumnType, MAX_DEPTH};
 
 use crate::membership::{Step, Way};
@@ -121,12 +119,9 @@ pub fn parse(text: &str) -> Result<Statement, String> {
             parser.maybe("table");
             parser.name().map(Statement::Truncate)
         }
-        "joining" => parser
-            .address()
-            .map(|address| Statement::Membership(Step::Begin(Way::Joins, address))),
-        "leaving" => parser
-            .address()
-            .map(|address| Statement::Membership(Step::Begin(Way::Leaves, address))),
+        "joining" => parser.begin(Way::Joins),
+        "leaving" => parser.begin(Way::Leaves),
+        "down" => parser.begin(Way::Down),
         "streaming" => Ok(Statement::Membership(Step::Streams(true))),
         "streamed" => Ok(Statement::Membership(Step::Streams(false))),
         "switch" => {
@@ -503,10 +498,12 @@ impl Parser {
         }
     }
 
-    fn address(&mut self) -> Result<SocketAddr, String> {
+    fn begin(&mut self, way: Way) -> Result<Statement, String> {
         let text = self.literal()?;
-        text.parse()
-            .map_err(|_| format!("expected 'ADDRESS:PORT', not {text:?}"))
+        let address = text
+            .parse()
+            .map_err(|_| format!("expected 'ADDRESS:PORT', not {text:?}"))?;
+        Ok(Statement::Membership(Step::Begin(way, address)))
     }
 
     fn if_not_exists(&mut self) -> Result<bool, String> {

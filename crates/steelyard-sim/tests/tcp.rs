@@ -286,6 +286,7 @@ fn a_node_joins_a_running_cluster_and_leaves_it() {
         data_bytes: 9e6,
         stream_bytes_per_s: 30e6,
         stream_cost: 1.5,
+        ..Growth::default()
     };
     let mut members = vec![
         Member::start(first, &[second], None, growth),

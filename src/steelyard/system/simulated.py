@@ -5,7 +5,7 @@ which speaks Cassandra's native protocol. Data are in the servers' memory and di
 nothing is stored and every key exists with a made-up row, so that no filling is needed; with it, each row is stored by
 the node that received it.
 
-Nodes join a running cluster and leave it, in times that are planted, too.
+Nodes join a running cluster and leave it, and are missed when they die, in times that are planted, too.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from steelyard.model.activity import IN_SERVICE, LEFT, LISTENING, STARTED, STREAMED
 from steelyard.model.data_model import CQL, Schema
@@ -93,6 +93,8 @@ class Settings(Value):
     """Rate at which they move."""
     stream_cost: float = later(1.0, gt=0, le=1e6)
     """Factor on the service times of all members while data move."""
+    detect_s: float = later(0.0, ge=0, le=1e6)
+    """Time after which the other members take a node that has died out of their ring; 0: never."""
     port: int = Field(default=9042, ge=1, le=65535)
     """TCP port on which the nodes listen for clients."""
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
@@ -126,6 +128,12 @@ class Settings(Value):
         if not right:
             raise ValueError(f"a warm-up is FACTOR:OPERATIONS, such as 3:2000, not {value!r}")
         return value or None
+
+    @model_validator(mode="after")
+    def _keeps_members_with_rows(self) -> Self:
+        if self.remember and self.detect_s:
+            raise ValueError("detect_s needs a cluster without remember: rows do not move to the other nodes")
+        return self
 
 
 def _stretched(stall: str, dilation: float) -> str:
@@ -202,6 +210,7 @@ class Simulated:
             argv += ["--data-bytes", repr(asked.data_mb * 1e6)]
             argv += ["--stream-bytes-per-s", repr(asked.stream_mb_per_s * 1e6 / dilation)]
         argv += _planted_unless(1.0, "--stream-cost", asked.stream_cost)
+        argv += _planted_unless(0.0, "--detect-ms", asked.detect_s * 1000 * dilation)
         return [*argv, "--remember"] if asked.remember else argv
 
     def keeps_size(self) -> str:

@@ -23,6 +23,7 @@ from steelyard.node import agent, files
 from steelyard.node.base import DILATION, START, Node
 from steelyard.node.command import run
 from steelyard.system.base import Endpoint
+from steelyard.system.join_marks import time_s
 from steelyard.system.simulated import LEASE, Settings, Simulated, create, start_seed
 from steelyard.testing.elastic import ElasticContract
 from steelyard.testing.system import ROWS, SCHEMA, SystemContract, until
@@ -126,6 +127,69 @@ def test_the_parts_of_a_join_take_the_planted_times(tmp_path: Path) -> None:
     asyncio.run(body())
 
 
+DETECT_S = 1.0
+TOGETHER_S = 0.5
+"""Members notice a death at one instant; a busy machine lets them say so later."""
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_the_others_go_on_without_a_node_that_was_killed(tmp_path: Path, place: int) -> None:
+    """It joins again when it is started again. The first node is that which watches the others while it lives."""
+
+    async def body() -> None:
+        system = create(Settings(port=19149, detect_s=DETECT_S), tmp_path)
+        nodes = [Node(f"n{last}", "database", f"127.94.12.{last}", (), tmp_path / f"n{last}") for last in (1, 2, 3)]
+        killed, others = nodes[place], [node for node in nodes if node is not nodes[place]]
+
+        async def seen(members: int) -> None:
+            async def ready() -> bool:
+                return all([await system.ready(node, members) for node in others])
+
+            await until(ready, 30.0, f"the others see {members} nodes")
+
+        def noticed_s() -> list[float]:
+            logs = [(node.folder / "logs" / "sim.out").read_text() for node in others]
+            line = f"InetAddress /{killed.address}:19149 is now DOWN"
+            return [time_s(next(text for text in log.splitlines() if text.endswith(line))) or 0.0 for log in logs]
+
+        try:
+            for node in nodes:
+                await system.install(node, nodes)
+                await system.start(node, nodes)
+            await seen(3)
+            # A node that could not be reached yet has not begun.
+            await asyncio.sleep(1.0)
+            killed_s = time.time()
+            await system.kill(killed)
+            await seen(2)
+            first_s, last_s = sorted(noticed_s())
+            assert killed_s + DETECT_S - 0.002 <= first_s
+            assert last_s - first_s <= TOGETHER_S
+            for node in others:
+                assert await law_of(node) == 2
+            await system.start(killed, nodes)
+            await seen(3)
+            for node in nodes:
+                assert await law_of(node) == 3
+        finally:
+            for node in nodes:
+                await system.wipe(node)
+
+    asyncio.run(body())
+
+
+async def law_of(node: Node) -> int:
+    """Number of nodes in a node's law."""
+    select = "SELECT nodes FROM system_views.simulated_load"
+    done = await run(None, [str(agent.find()), "cql", "--contact", f"{node.address}:19149", select], timeout_s=30.0)
+    return int(json.loads(done.stdout)["rows"][0]["nodes"])
+
+
+def test_nothing_is_taken_out_of_a_cluster_that_remembers() -> None:
+    with pytest.raises(ValidationError, match="detect_s needs a cluster without remember"):
+        Settings(remember=True, detect_s=1.0)
+
+
 def test_nothing_joins_a_cluster_that_remembers(tmp_path: Path) -> None:
     node = _node(tmp_path)
     with pytest.raises(SystemFault, match=r"cannot join: with system\.remember rows stay on the node"):
@@ -138,6 +202,7 @@ def test_nothing_joins_a_cluster_that_remembers(tmp_path: Path) -> None:
         (["--join", "127.94.5.2:1", "--remember"], "'--join <ADDRESS:PORT>' cannot be used with '--remember'"),
         (["--join", "127.94.5.2:1", "--listen", "127.94.5.1:0"], "needs a port that the members can be told"),
         (["--join", "127.94.5.2:1"], "127.94.5.1:19146 could not join the cluster: the contact 127.94.5.2:1: "),
+        (["--detect-ms", "1000", "--remember"], "'--detect-ms <MS>' cannot be used with '--remember'"),
         (["--data-bytes", "5"], "--stream-bytes-per-s <BYTES>"),
     ],
 )
@@ -150,7 +215,14 @@ def test_a_node_that_cannot_join_says_why(options: list[str], words: str) -> Non
 
 def test_what_plants_nothing_is_neither_a_setting_nor_an_option(tmp_path: Path) -> None:
     """So trials of clusters that never grow keep their ids, and nodes their command lines."""
-    grows = {"boot_s": 1.0, "ring_delay_s": 2.0, "data_mb": 30.0, "stream_mb_per_s": 5.0, "stream_cost": 1.5}
+    grows = {
+        "boot_s": 1.0,
+        "ring_delay_s": 2.0,
+        "data_mb": 30.0,
+        "stream_mb_per_s": 5.0,
+        "stream_cost": 1.5,
+        "detect_s": 8.0,
+    }
     assert not grows.keys() & Settings().model_dump().keys()
     settings = Settings.model_validate(grows)
     assert Settings.model_validate(settings.model_dump()) == settings
@@ -162,7 +234,7 @@ def test_what_plants_nothing_is_neither_a_setting_nor_an_option(tmp_path: Path) 
     )
     added = [
         "--ring-delay-ms", "4000.0", "--data-bytes", "30000000.0", "--stream-bytes-per-s", "2500000.0",
-        "--stream-cost", "1.5",
+        "--stream-cost", "1.5", "--detect-ms", "16000.0",
     ]  # fmt: skip
     assert argv == [*plain, *added]
     joins = create(settings, tmp_path).argv(node, (other,), joins=True)
