@@ -6,7 +6,7 @@ line, exports and reference take it from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -17,6 +17,7 @@ from steelyard.analysis.frame import TrialFrame, of_constant_size, size_factor
 from steelyard.analysis.row import Row
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import np, pl
+from steelyard.judging.activity_windows import ActivityWindow, Return
 from steelyard.judging.stopping import Decision
 from steelyard.model.study import Study
 from steelyard.model.trial import Attempt, TrialRecord
@@ -53,6 +54,28 @@ class Seconds:
 
 
 @dataclass(frozen=True)
+class AroundActivity:
+    """Operations in one window around an activity of a used trial."""
+
+    trial: Attempt
+    window: ActivityWindow
+    values: Mapping[str, float]
+    """Response to its value in the window; without those that its operations do not support."""
+    controls: Sequence[Mapping[str, float]]
+    """The same of each control in the trial's block, in the same seconds of its own trial: with the same settings but
+    the policy `none`."""
+
+
+@dataclass(frozen=True)
+class ActivityReturn:
+    """When the mean response time of a used trial was back in the range of before an activity."""
+
+    trial: Attempt
+    during: ActivityWindow
+    returned: Return
+
+
+@dataclass(frozen=True)
 class Within:
     """Data within the used trials, read before the analysis, which gets frames and no store."""
 
@@ -63,6 +86,9 @@ class Within:
     """Rows of the statistic `pooled_percentile`, computed while the histograms are read."""
     sampled: Sequence[Seconds] = ()
     """The seconds of the measures that the study names and that are means over time: a column each, and `place`."""
+    around: Sequence[AroundActivity] = ()
+    """Windows around the activities of the trials, in order of time within each."""
+    returns: Sequence[ActivityReturn] = ()
 
 
 class Context:

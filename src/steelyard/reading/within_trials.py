@@ -17,12 +17,10 @@ from steelyard.model.named_level import Level
 from steelyard.model.percentiles import BEYOND, needed, quantile_buckets, quantile_ns, supported
 from steelyard.model.study import AnalysisChoice
 from steelyard.model.trial import Attempt, CellKey, TrialRecord
+from steelyard.reading.around_activities import WHOLE, around_activities
 from steelyard.reading.node_strips import readings_of_table
 from steelyard.store import layout
 from steelyard.store.read import Store
-
-WHOLE = 0.5
-"""Least part of a trial's longest interval that an interval must have lasted to be a second of its series."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,11 @@ def within_trials(
         per_treatment.append(Seconds(dict(treatment), series(response, records)))
         if named:
             sampled.append(Seconds(dict(treatment), [_sampled(store, record, named) for record in records]))
-    return TrialsWithin(
-        Within(seconds=per_treatment, percentiles=quantiles, pooled=pooled, sampled=sampled), histograms
-    )  # fmt: skip
+    around, returns = around_activities(store, cells)
+    of_analysis = Within(
+        seconds=per_treatment, percentiles=quantiles, pooled=pooled, sampled=sampled, around=around, returns=returns
+    )
+    return TrialsWithin(of_analysis, histograms)
 
 
 def seconds_of_cells(store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]]) -> list[Seconds]:

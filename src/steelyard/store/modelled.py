@@ -44,12 +44,12 @@ class ModelledStore(Store):
         rows = super().intervals(record)
         return rows if _dilation(record) == 1 else rows.with_columns(**_stretched_back(record))
 
-    def answered(
+    def operations(
         self, records: Iterable[TrialRecord], phases: Sequence[str], measures: Sequence[str] = ("response",)
     ) -> pl.LazyFrame:
-        """Buckets of answered operations; as `Store.answered`."""
+        """Buckets of operations; as `Store.operations`."""
         every = tuple(records)
-        rows = super().answered(every, phases, measures)
+        rows = super().operations(every, phases, measures)
         for record in every:
             k, own = _dilation(record), pl.col("trial") == layout.trial_folder(record.id, record.attempt)
             if k != 1:

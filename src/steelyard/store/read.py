@@ -163,11 +163,13 @@ class Store:
         """Buckets of answered operations in the named phases of these trials: `trial` (its folder name, see
         `layout.trial_folder`), `node` and the columns of `layout.INTERVAL_SCHEMA`. Lazy: nothing is read before it is
         collected."""
-        return self._scan(records).filter(
-            pl.col("measure").is_in(list(measures))
-            & pl.col("outcome").is_in(ANSWERED)
-            & pl.col("phase").is_in(list(phases))
-        )
+        return self.operations(records, phases, measures).filter(pl.col("outcome").is_in(ANSWERED))
+
+    def operations(
+        self, records: Iterable[TrialRecord], phases: Sequence[str], measures: Sequence[str] = ("response",)
+    ) -> pl.LazyFrame:
+        """The same of all operations: failed ones, too."""
+        return self._scan(records).filter(pl.col("measure").is_in(list(measures)) & pl.col("phase").is_in(list(phases)))
 
     def _scan(self, records: Iterable[TrialRecord]) -> pl.LazyFrame:
         """Intervals of several trials as one frame: `trial`, `node`, and the columns of the files."""

@@ -32,6 +32,8 @@ def test_the_page_has_a_row_for_each_phase_and_each_node(page: str) -> None:
     assert "streaming 4.38 [3.66, 5.09] 3.850 4.900" in words
     assert "a node in all 12.6" in words
     inside = page.partition('id="activities"')[2].partition("</section>")[0]
+    order = [inside.index(f'id="table-activity-{name}"') for name in ("response", "return", "phase")]
+    assert order == sorted(order), "what it costs clients comes before the phases"
     assert inside.index('id="table-activity-phase"') < inside.index('id="table-activities"')
     folded = inside.partition('id="table-activity-phase"')[2]
     assert folded.index("<details") < folded.index('id="table-activities"'), "the rows of nodes are folded"
@@ -56,6 +58,15 @@ def test_the_plane_of_elasticity_precedes_its_table(tmp_path: Path, page: str) -
     without = section(page, "activities")
     assert "the study does not say: analysis.demand" in without
     assert "theta under" not in without
+
+
+def test_what_a_join_costs_is_in_the_answer_and_in_the_section(page: str) -> None:
+    answer = section(page, "answer")
+    assert (
+        "While nodes joined (25.2 s): 99th percentile of response time +100% against before, +100% against the control"
+        in answer
+    )
+    assert "against the control" in section(page, "activities")
 
 
 def test_time_courses_show_the_nodes_in_service(page: str) -> None:

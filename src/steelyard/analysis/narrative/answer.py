@@ -10,6 +10,7 @@ from steelyard.analysis.frame import NO_VALUE_REASON, TOO_FEW_REASON
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative import undecided
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
+from steelyard.analysis.narrative.around_activities import around_activities
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import carried, objective
 from steelyard.analysis.statistics.carried import Carried
@@ -41,12 +42,14 @@ MOST_DEPENDENCES = 2
 
 def answer(question: str, results: Results) -> list[str]:
     """Two to five sentences that answer the study's question, of searches first what each treatment carries, then what
-    undecided rows bound, and those on its objective, without the caveats' details. Empty question is fine."""
+    undecided rows bound, and those on its objective and on activities, without the caveats' details. Empty question is
+    fine."""
     rates = carried.headline(results.main(Carried))
     sentences = _sentences(question, results, searched=bool(rates))
     open_rows = undecided.in_words(results.answer_table)
     bounds = [open_rows] if open_rows else []
-    return [*rates, *sentences[:-1], *bounds, *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
+    objectives, around = objective.answers(results.of(ObjectiveLevel)), around_activities(results)
+    return [*rates, *sentences[:-1], *bounds, *objectives, *around, sentences[-1]]
 
 
 def _sentences(question: str, results: Results, *, searched: bool) -> list[str]:

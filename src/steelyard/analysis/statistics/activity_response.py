@@ -1,0 +1,159 @@
+"""Responses before, during and after activities: what a change of size costs clients, over trials.
+
+The trial is the unit, and seconds are only pooled in it: a ratio is that of two windows of one trial, and its interval
+is t on logarithms over starts. Such a ratio has what drifts within every trial, too: with a drift of 5% and no effect
+44% of cells of five starts show one. So where a control in the same block kept its size, the difference of logarithms
+from the control's in the same seconds is given as well, which errs in 5%.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Final, Literal
+
+from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.inference import estimates
+from steelyard.analysis.row import HIDDEN, NO_UNIT, Column, InUnitOrNone, MeasuredTreatment
+from steelyard.analysis.statistic import AroundActivity, Context, Section, Statistic
+from steelyard.analysis.treatments import Treatment
+from steelyard.judging.activity_windows import WindowName
+from steelyard.judging.t_interval import FEWEST_STARTS
+from steelyard.model.estimate import Estimate
+from steelyard.model.responses import unit_of
+from steelyard.model.trial import Attempt
+
+SHARE: Final = "error_percent"
+"""Mostly 0 before: it has no ratio."""
+SHOWN: Final = ("response_ms_mean", "response_ms_p50", "response_ms_p99", "throughput_per_s", SHARE)
+ORDER: Final[tuple[WindowName, ...]] = ("before", "during", "streaming", "after")
+
+
+class ActivityResponse(MeasuredTreatment):
+    """One response in one window around one activity, over the used trials of a treatment."""
+
+    activity: int
+    """Which activity of its trial, from 1."""
+    kind: Literal["scale-out", "scale-in"]
+    """scale-out: nodes join; scale-in: nodes leave."""
+    window: WindowName
+    """before: from the beginning of the measurement, or the arrival of the last node of the activity before; during:
+    from the desired size to the arrival of the last node, or the end of the activity; streaming: the part of it in
+    which data were streamed to nodes that join; after: to the next activity, or the end of the measurement."""
+    seconds: Annotated[Estimate, Column(unit="s")]
+    """Length of the window, mean over trials."""
+    n: int
+    """Used trials with a value: of a window of at least 1 s, and of a percentile with enough operations in it."""
+    value: InUnitOrNone = None
+    """Of the operations that ended in the load's intervals of 1 s that lie within the window, so its edges are exact to
+    1 s: geometric mean over starts with t interval on logarithms; of failed operations the mean of start means."""
+    ratio: Annotated[Estimate | None, Column(unit=NO_UNIT, head="times before")] = None
+    """To `before` of the same trial, together with what drifts within every trial: geometric mean over starts with t
+    interval on logarithms."""
+    against_control: Annotated[Estimate | None, Column(unit=NO_UNIT, head="against the control")] = None
+    """`ratio` over that of the control (a trial of the same block and settings whose policy is `none`) in the same
+    seconds of its own trial: geometric mean over blocks with t interval on logarithms."""
+    trials: Annotated[int, HIDDEN] = 0
+    """Used trials with the window."""
+    compared: Annotated[int, HIDDEN] = 0
+    """Those of them with a ratio to before."""
+    one_node: Annotated[bool, HIDDEN] = False
+    """Whether a single node joined or left in each of them."""
+
+
+def activity_responses(context: Context) -> Iterator[ActivityResponse]:
+    """Every treatment and activity, each response window by window."""
+    around = context.within.around
+    for treatment in context.frame.treatments() if around else ():
+        trials = context.frame.where(treatment).select("trial_id", "attempt", "start", "block").rows()
+        units = {(trial, attempt): (start, block) for trial, attempt, start, block in trials}
+        own = [one for one in around if one.trial in units]
+        for key in sorted(
+            {(one.window.activity, one.window.kind) for one in own}, key=lambda key: (key[0], -len(key[1]))
+        ):
+            of_activity = [one for one in own if (one.window.activity, one.window.kind) == key]
+            yield from _of_activity(treatment, of_activity, units, context.confidence)
+
+
+def _of_activity(
+    treatment: Treatment, around: Sequence[AroundActivity], units: Mapping[Attempt, tuple[str, int]], confidence: float
+) -> Iterator[ActivityResponse]:
+    window = around[0].window
+    before = {one.trial: one for one in around if one.window.name == "before"}
+    for response in SHOWN:
+        unit = unit_of(response)
+        for name in ORDER:
+            of_window = [one for one in around if one.window.name == name]
+            if not of_window:
+                continue
+            values = [
+                (units[one.trial][0], value) for one in of_window if (value := one.values.get(response)) is not None
+            ]
+            lengths = [(units[one.trial][0], one.window.seconds) for one in of_window]
+            ratios = {
+                one.trial: ratios
+                for one in of_window
+                if name != "before" and response != SHARE and one.trial in before
+                and (ratios := _ratios(one, before[one.trial], response))
+            }  # fmt: skip
+            controlled = [(units[trial][1], own / control) for trial, (own, control) in ratios.items() if control]
+            yield ActivityResponse(
+                treatment=treatment, response=response, unit=unit, activity=window.activity, kind=window.kind,
+                window=name, seconds=estimates.by_start(lengths, "s", confidence), n=len(values),
+                value=_value(values, response, unit, confidence),
+                ratio=_over(((units[trial][0], own) for trial, (own, _) in ratios.items()), "start ratios", confidence),
+                against_control=_over(controlled, "block ratios", confidence),
+                trials=len(of_window), compared=len(ratios), one_node=all(one.window.nodes == 1 for one in of_window),
+            )  # fmt: skip
+
+
+def _value(values: Sequence[tuple[str, float]], response: str, unit: str, confidence: float) -> Estimate | None:
+    if not values:
+        return None
+    if response == SHARE:
+        share = estimates.by_start(values, unit, confidence)
+        same = len({value for _, value in values}) == 1
+        return share.without_interval("mean over start means; nothing varies") if same else share
+    starts: dict[str, list[float]] = {}
+    for start, value in values:
+        starts.setdefault(start, []).append(value)
+    return centre([math.fsum(each) / len(each) for each in starts.values()], unit, confidence)
+
+
+def _ratios(one: AroundActivity, before: AroundActivity, response: str) -> tuple[float, float | None] | None:
+    """The ratio of a window to before in a trial, and that of its controls in the same seconds, if they have one; None
+    if the trial has none."""
+    own = _ratio(one.values, before.values, response)
+    if own is None:
+        return None
+    of_controls = [
+        math.log(ratio)
+        for inside, earlier in zip(one.controls, before.controls, strict=True)
+        if (ratio := _ratio(inside, earlier, response)) is not None
+    ]
+    return own, math.exp(math.fsum(of_controls) / len(of_controls)) if of_controls else None
+
+
+def _ratio(inside: Mapping[str, float], earlier: Mapping[str, float], response: str) -> float | None:
+    value, base = inside.get(response, 0.0), earlier.get(response, 0.0)
+    return value / base if value > 0 and base > 0 else None
+
+
+def _over(ratios: Iterable[tuple[object, float]], over: str, confidence: float) -> Estimate | None:
+    """Geometric mean of the ratios of trials over starts or blocks; None without any."""
+    logs: dict[object, list[float]] = {}
+    for unit, ratio in ratios:
+        logs.setdefault(unit, []).append(math.log(ratio))
+    means = [math.exp(math.fsum(each) / len(each)) for each in logs.values()]
+    return estimates.geometric_mean(means, "", confidence, over, FEWEST_STARTS) if means else None
+
+
+STATISTIC = Statistic(
+    name="activity_response",
+    row=ActivityResponse,
+    title="Responses before, during and after nodes joined or left, and while data were streamed to them",
+    section=Section.ACTIVITIES,
+    compute=activity_responses,
+    order=2,
+    of_records=True,
+)

@@ -1,0 +1,176 @@
+"""Operations before, during and after activities of trials, and of their controls in the same seconds.
+
+Only trials with activities and their controls are read: other stores cost nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from steelyard.analysis.statistic import ActivityReturn, AroundActivity
+from steelyard.heavy import pl
+from steelyard.judging.activity_windows import ActivityWindow, returned, windows, within
+from steelyard.judging.membership import Span
+from steelyard.model import histogram
+from steelyard.model.histogram import Bucket
+from steelyard.model.outcome import ANSWERED
+from steelyard.model.percentiles import quantile_ns, supported
+from steelyard.model.policy import NONE
+from steelyard.model.response import NS_PER_MS
+from steelyard.model.trial import Attempt, CellKey, TrialRecord
+from steelyard.store.read import Store
+
+SHORTEST_S: Final = 0.95
+"""Least time of operations that a window has numbers of: an interval of 1 s whose end the load may have cut off."""
+WHOLE: Final = 0.5
+"""Least part of a trial's longest interval that an interval must have lasted to be a second of its series."""
+PERCENTILES: Final = {"response_ms_p50": 0.5, "response_ms_p99": 0.99}
+
+
+@dataclass(frozen=True)
+class TrialOperations:
+    """Operations of a trial by the interval in which they ended; load nodes are added up."""
+
+    rows: pl.DataFrame = field(repr=False)
+    """`place` (number of the interval), `answered`, `low`, `high`, `count`."""
+    first_s: float
+    """When the first interval began, in seconds of the trial."""
+    last_s: float
+    """When the last one ended."""
+    step_s: float
+    """Length of a whole interval."""
+
+    @cached_property
+    def intervals(self) -> dict[int, Span]:
+        """Whole intervals by their number, those without an operation included."""
+        spans = {}
+        for place in range(math.ceil((self.last_s - self.first_s) / self.step_s)):
+            begun_s = self.first_s + place * self.step_s
+            span = Span(begun_s, min(begun_s + self.step_s, self.last_s))
+            if span.seconds >= WHOLE * self.step_s:
+                spans[place] = span
+        return spans
+
+    def values(self, spans: Sequence[Span]) -> dict[str, float]:
+        """Response to its value over the intervals that lie within the spans; without those that these do not
+        support, and empty if they last less than SHORTEST_S."""
+        inside = {place: span for place, span in self.intervals.items() if within(span, self.step_s, spans)}
+        seconds = math.fsum(span.seconds for span in inside.values())
+        if seconds < SHORTEST_S:
+            return {}
+        rows = self.rows.filter(pl.col("place").is_in(list(inside)))
+        counted = rows.filter("answered").select("low", "high", "count").iter_rows()
+        buckets: list[Bucket] = histogram.merge([counted])
+        operations, failed = histogram.total(buckets), int(rows.filter(~pl.col("answered"))["count"].sum())
+        values = {"throughput_per_s": operations / seconds}
+        mean_ns = histogram.mean_ns(buckets)
+        if mean_ns is not None:
+            values["response_ms_mean"] = mean_ns / NS_PER_MS
+        for name, q in PERCENTILES.items():
+            value_ns = quantile_ns(buckets, q)
+            if value_ns is not None and supported(q, operations):
+                values[name] = value_ns / NS_PER_MS
+        if operations + failed:
+            values["error_percent"] = 100 * failed / (operations + failed)
+        return values
+
+    @cached_property
+    def means(self) -> list[tuple[float, float]]:
+        """When each interval began, and the mean response time in it, ms; infinite without an answered operation."""
+        # Twice the sum of nanoseconds, whole numbers, as in `within_trials.series`.
+        twice_ns = ((pl.col("low") + pl.col("high")) * pl.col("count")).sum()
+        sums = self.rows.filter("answered").group_by("place").agg(twice_ns / pl.col("count").sum() / (2 * NS_PER_MS))
+        known = dict(sums.iter_rows())
+        return [(span.begun_s, known.get(place, math.inf)) for place, span in self.intervals.items()]
+
+
+def around_activities(
+    store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]]
+) -> tuple[list[AroundActivity], list[ActivityReturn]]:
+    """Every window around the activities of these trials, and when their response times were back. Searches have none:
+    their windows are of several rates."""
+    every = [record for records in cells.values() for record in records if record.search is None]
+    around: list[AroundActivity] = []
+    returns: list[ActivityReturn] = []
+    for block in sorted({record.block for record in every if record.activities}):
+        of_block = [record for record in every if record.block == block]
+        read: dict[Attempt, TrialOperations | None] = {}
+        for record in of_block:
+            own = _operations(store, record, read) if record.activities else None
+            if own is None:
+                continue
+            controls = [
+                operations
+                for other in of_block
+                if _is_control(other, record) and (operations := _operations(store, other, read)) is not None
+            ]
+            named = windows(record)
+            around += [
+                AroundActivity(
+                    record.key, window, own.values(window.spans), [one.values(window.spans) for one in controls]
+                )
+                for window in named
+            ]
+            returns += _returns(record, named, own)
+    return around, returns
+
+
+def _is_control(other: TrialRecord, record: TrialRecord) -> bool:
+    """Whether a trial differs from another in its policy only, and kept its size."""
+    return (
+        other.settings.policy.name == NONE
+        and not other.activities
+        and other.settings.without("policy") == record.settings.without("policy")
+    )
+
+
+def _returns(record: TrialRecord, named: Sequence[ActivityWindow], operations: TrialOperations) -> list[ActivityReturn]:
+    by_name = {(window.activity, window.name): window for window in named}
+    returns = []
+    for (activity, name), during in by_name.items():
+        before = by_name.get((activity, "before"))
+        if name != "during" or before is None:
+            continue
+        after = by_name.get((activity, "after"), during)
+        back = returned(
+            operations.means, operations.step_s, before=before.spans[0], during=during.spans[0], after=after.spans[0]
+        )
+        if back is not None:
+            returns.append(ActivityReturn(record.key, during, back))
+    return returns
+
+
+def _operations(
+    store: Store, record: TrialRecord, read: dict[Attempt, TrialOperations | None]
+) -> TrialOperations | None:
+    """The operations of a trial, read once; None without a measured phase or an operation."""
+    if record.key not in read:
+        read[record.key] = _read(store, record)
+    return read[record.key]
+
+
+def _read(store: Store, record: TrialRecord) -> TrialOperations | None:
+    if record.measured_span is None:
+        return None
+    rows = store.operations([record], record.measured_phases).collect(engine="streaming")
+    if rows.is_empty():
+        return None
+    zero_s, first_s = record.measured_span[0], float(rows["t_s"].min())  # type: ignore[arg-type]
+    step_s = float(rows["seconds"].max())  # type: ignore[arg-type]
+    last_s = float((rows["t_s"] + rows["seconds"]).max())  # type: ignore[arg-type]
+    summed = (
+        rows.group_by(
+            # Clocks of load nodes differ by less than half an interval.
+            ((pl.col("t_s") - first_s) / step_s).round().cast(pl.Int64).alias("place"),
+            pl.col("outcome").is_in(ANSWERED).alias("answered"),
+            pl.col("bucket_low_ns").alias("low"),
+            pl.col("bucket_high_ns").alias("high"),
+        )
+        .agg(pl.col("count").sum())
+        .sort("place", "answered", "low")
+    )
+    return TrialOperations(summed, first_s - zero_s, last_s - zero_s, step_s)
