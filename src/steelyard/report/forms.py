@@ -101,8 +101,8 @@ def _laws(page: Drawing) -> Markup:
 
 
 def _activities(page: Drawing) -> Markup:
-    """Responses before, during and after, how well the nodes met the demand, seconds of each phase over trials, by whose
-    clock, and every node."""
+    """Responses before, during and after, how well the nodes met the demand, seconds of each phase over trials, by
+    whose clock, and every node."""
     nodes = grid(page.this, NodeActivity)
     if nodes is None:
         return Markup()
