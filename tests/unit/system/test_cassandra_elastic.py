@@ -42,6 +42,7 @@ class Scripted(ElasticCassandra):
     def __init__(self, tmp_path: Path, log: str, settings: Settings | None = None) -> None:
         super().__init__(settings or Settings(), tmp_path)
         self.log = log
+        self.known = "10.0.0.4"
         self.called: list[tuple[str, str]] = []
         self.ended: list[str] = []
 
@@ -65,7 +66,8 @@ class Scripted(ElasticCassandra):
 
     async def _ask(self, node: Node, *statements: str, timeout_s: float = 1.0) -> Any:
         del node, timeout_s
-        return tuple(({"bootstrapped": "COMPLETED", "schema_version": "1"},) for _ in statements)
+        row = {"bootstrapped": "COMPLETED", "schema_version": "1", "address": self.known}
+        return tuple((row,) for _ in statements)
 
     async def _refuse_movement(self, node: Node, members: Sequence[Node]) -> None:
         del node, members
@@ -144,6 +146,18 @@ def test_a_failed_joiner_is_ended_and_forgotten_before_another_joins(tmp_path: P
     assert system.called == [("assassinate", failed.address)]
     # Its own address is ignored for a while.
     assert 50.0 < system._quarantined_until[failed.address] - time.monotonic() < 70.0
+
+
+def test_a_failed_joiner_of_which_no_member_has_heard_needs_no_forgetting(tmp_path: Path) -> None:
+    *members, failed = nodes_of(tmp_path, 4)
+    system = Scripted(tmp_path, FAILS)
+    system.known = "10.0.0.1"
+    with pytest.raises(SystemFault, match="could not join"):
+        joined(system, failed, members)
+    (_config.Folders(failed.folder).logs / "system.log").unlink()
+    system.log = JOIN
+    joined(system, failed, members)
+    assert system.called == []
 
 
 @pytest.mark.parametrize(("nodes", "forced"), [(4, "false"), (3, "true")])

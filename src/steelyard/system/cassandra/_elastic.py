@@ -157,10 +157,15 @@ class ElasticCassandra(Cassandra):
         for address, node in list(self._failed.items()):
             if await self._lives(node):
                 raise _fault(node, "its join ended early, and its server still runs", "end the node first")
-            targets = {members[0].name: [f"{self._beans_of(members[0])}={address}"]}
-            await self._call(members[:1], "assassinate", "-", targets)
+            answers = await together(self._ask(member, _joining.VIEW[0]) for member in members)
+            for member, (gossip,) in zip(members, answers, strict=True):
+                # Where it is unknown, this would make up a state that is newer than all starts of the next minute.
+                if _joining.knows(gossip, address):
+                    targets = {member.name: [f"{self._beans_of(member)}={address}"]}
+                    await self._call([member], "assassinate", "-", targets)
+                    self._quarantine(address)
+                    break
             del self._failed[address]
-            self._quarantine(address)
 
     async def _lives(self, node: Node) -> bool:
         return await _process.living(node) is not None
