@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
 from steelyard.node.base import Node
 from steelyard.system.cassandra import Settings, _config
-from steelyard.system.cassandra._elastic import ElasticCassandra
+from steelyard.system.cassandra._elastic import ElasticCassandra, _Log
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "cassandra-logs"
 JOIN, LEAVE = ((LOGS / name).read_text(encoding="utf-8") for name in ("join.log", "leave.log"))
@@ -180,6 +181,17 @@ def test_a_leave_without_an_announcement_is_no_leave(tmp_path: Path) -> None:
     system = Scripted(tmp_path, LEAVE[: LEAVE.index("INFO  [NonPeriodicTasks")])
     with pytest.raises(SystemFault, match="n4: it has not left the ring; last lines"):
         asyncio.run(system.leave(members[-1], members, lambda name, t_s: None))
+
+
+@pytest.mark.parametrize(
+    ("sees", "pause_s"),
+    [({}, 0.25), ({"processes": "through"}, 1.0), ({"files": "through", "processes": "through"}, 1.0)],
+)
+def test_a_node_that_is_seen_by_commands_is_looked_at_less_often(
+    tmp_path: Path, sees: dict[str, Any], pause_s: float
+) -> None:
+    (node,) = nodes_of(tmp_path, 1)
+    assert _Log(dataclasses.replace(node, **sees)).pause_s == pause_s
 
 
 @pytest.mark.parametrize(
