@@ -43,8 +43,14 @@ class TestGrowth(ElasticContract):
             "-Dcassandra.gossip_quarantine_delay_ms=10000",
             "-Dcassandra.skip_wait_for_gossip_to_settle=0",
         ),
-        # A leaver first waits for twice this time.
-        "yaml": {"write_request_timeout": "3000ms"},
+        "compression": "none",
+        "yaml": {
+            # A leaver first waits for twice this time.
+            "write_request_timeout": "3000ms",
+            # A join takes seconds to stream, so that one that is killed meanwhile never comes to its end.
+            "stream_throughput_outbound": "2KiB/s",
+            "stream_entire_sstables": False,
+        },
     }
 
     def cache_folder(self, tmp_path: Path) -> Path:
