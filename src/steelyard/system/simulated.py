@@ -15,6 +15,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -235,7 +236,9 @@ class Simulated:
         await self._say(node, "LEAVE")
         streamed_s = await self._follow(node, before, mark, LEAVE_LINES, STREAMED)
         others = [member for member in members if member.name != node.name]
-        mark(LEFT, max(streamed_s, await self._seen(node, others, before, LEFT)))
+        left_s = await self._seen(node, others, before, LEFT)
+        # Where no other has its clock, the lines of the others are not comparable.
+        mark(LEFT, max(streamed_s, left_s) if left_s else None)
         while await kept.living(node, node.folder / RECORD) is not None:  # noqa: ASYNC110 - a server has no event
             await asyncio.sleep(LOG_POLL_S)
         await self.stop(node)
@@ -274,7 +277,8 @@ class Simulated:
             await asyncio.sleep(LOG_POLL_S)
 
     async def _seen(self, node: Node, by: Sequence[Node], before: Mapping[str, int], name: str) -> float:
-        """Wait until all of `by` have logged a mark of the node; returns the last time of those that have its clock."""
+        """Wait until all of `by` have logged a mark of the node; returns the last time of those that have its clock, 0
+        if none has."""
         last_s, patterns = 0.0, members_say(name, node.address)
         for other in by:
             while not (of := dict(marks(await self._added(other, before), patterns))).get(name):
@@ -446,7 +450,7 @@ def _planted_unless(nothing: float, option: str, value: float) -> list[str]:
 
 def members_say(name: str, address: str) -> Patterns:
     """The line of a member with which the node of an address reaches a mark."""
-    node = rf"/\[?{re.escape(address)}\]?(?::\d+)?(?!\S)"
+    node = rf"/\[?{re.escape(str(ip_address(address)))}\]?(?::\d+)?(?!\S)"
     return ((name, re.compile(MEMBERS_SAY[name].format(node=node))),)
 
 

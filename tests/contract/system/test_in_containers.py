@@ -20,8 +20,8 @@ from steelyard.plugins.find import Plugins
 from steelyard.plugins.parts import Parts
 from steelyard.site import docker
 from steelyard.site.base import Request
-from steelyard.testing.system import SystemContract
-from tests.contract.system import test_cassandra, test_simulated
+from steelyard.testing.system import OnNodes, SystemContract
+from tests.contract.system import test_cassandra, test_cassandra_grows, test_simulated
 from tests.docker_daemon import running_daemon
 
 pytestmark = [pytest.mark.docker, pytest.mark.agent, pytest.mark.usefixtures("daemon")]
@@ -33,7 +33,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-class InContainers(SystemContract):
+class InContainers(OnNodes):
     """Not collected: nodes are lent when a test first asks for them, and taken back after it."""
 
     site: ClassVar[dict[str, Any]] = {}
@@ -76,9 +76,15 @@ class TestSimulatedOnABridge(InContainers, test_simulated.TestOneNode):
     site: ClassVar = {"network": "bridge", "storage": "overlay"}
 
 
+class TestSimulatedGrowth(InContainers, test_simulated.TestGrowth):
+    """Logs are in layers, which only commands read."""
+
+    site: ClassVar = {"network": "bridge", "storage": "overlay"}
+
+
 @pytest.mark.cassandra
 @pytest.mark.usefixtures("brief_java")
-class TestCassandra(InContainers):
+class TestCassandra(InContainers, SystemContract):
     module = "cassandra"
     settings: ClassVar = test_cassandra.TestOneNode.settings
     site: ClassVar = {"network": "bridge", "storage": "volume"}
@@ -96,3 +102,9 @@ class TestCassandra(InContainers):
                     assert readings.failure is None
 
         asyncio.run(body())
+
+
+@pytest.mark.cassandra
+@pytest.mark.usefixtures("brief_java")
+class TestCassandraGrowth(InContainers, test_cassandra_grows.Smallest):
+    site: ClassVar = {"network": "bridge", "storage": "volume"}

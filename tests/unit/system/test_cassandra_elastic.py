@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
 from steelyard.node.base import Node
 from steelyard.system.cassandra import Settings, _config
-from steelyard.system.cassandra._elastic import ElasticCassandra
+from steelyard.system.cassandra._elastic import ElasticCassandra, _Log
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "cassandra-logs"
 JOIN, LEAVE = ((LOGS / name).read_text(encoding="utf-8") for name in ("join.log", "leave.log"))
@@ -42,6 +43,7 @@ class Scripted(ElasticCassandra):
     def __init__(self, tmp_path: Path, log: str, settings: Settings | None = None) -> None:
         super().__init__(settings or Settings(), tmp_path)
         self.log = log
+        self.known = "10.0.0.4"
         self.called: list[tuple[str, str]] = []
         self.ended: list[str] = []
 
@@ -65,7 +67,8 @@ class Scripted(ElasticCassandra):
 
     async def _ask(self, node: Node, *statements: str, timeout_s: float = 1.0) -> Any:
         del node, timeout_s
-        return tuple(({"bootstrapped": "COMPLETED", "schema_version": "1"},) for _ in statements)
+        row = {"bootstrapped": "COMPLETED", "schema_version": "1", "address": self.known}
+        return tuple((row,) for _ in statements)
 
     async def _refuse_movement(self, node: Node, members: Sequence[Node]) -> None:
         del node, members
@@ -146,6 +149,18 @@ def test_a_failed_joiner_is_ended_and_forgotten_before_another_joins(tmp_path: P
     assert 50.0 < system._quarantined_until[failed.address] - time.monotonic() < 70.0
 
 
+def test_a_failed_joiner_of_which_no_member_has_heard_needs_no_forgetting(tmp_path: Path) -> None:
+    *members, failed = nodes_of(tmp_path, 4)
+    system = Scripted(tmp_path, FAILS)
+    system.known = "10.0.0.1"
+    with pytest.raises(SystemFault, match="could not join"):
+        joined(system, failed, members)
+    (_config.Folders(failed.folder).logs / "system.log").unlink()
+    system.log = JOIN
+    joined(system, failed, members)
+    assert system.called == []
+
+
 @pytest.mark.parametrize(("nodes", "forced"), [(4, "false"), (3, "true")])
 def test_a_leaver_is_forced_only_where_the_system_s_own_copies_have_no_place(
     tmp_path: Path, nodes: int, forced: str
@@ -166,6 +181,17 @@ def test_a_leave_without_an_announcement_is_no_leave(tmp_path: Path) -> None:
     system = Scripted(tmp_path, LEAVE[: LEAVE.index("INFO  [NonPeriodicTasks")])
     with pytest.raises(SystemFault, match="n4: it has not left the ring; last lines"):
         asyncio.run(system.leave(members[-1], members, lambda name, t_s: None))
+
+
+@pytest.mark.parametrize(
+    ("sees", "pause_s"),
+    [({}, 0.25), ({"processes": "through"}, 1.0), ({"files": "through", "processes": "through"}, 1.0)],
+)
+def test_a_node_that_is_seen_by_commands_is_looked_at_less_often(
+    tmp_path: Path, sees: dict[str, Any], pause_s: float
+) -> None:
+    (node,) = nodes_of(tmp_path, 1)
+    assert _Log(dataclasses.replace(node, **sees)).pause_s == pause_s
 
 
 @pytest.mark.parametrize(

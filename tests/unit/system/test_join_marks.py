@@ -19,6 +19,7 @@ T0_S = 1795784400.0
         ("Node /10.113.0.4 state jump to NORMAL", "10.113.0.4", "in-service", True),
         ("Node /10.113.0.4:7000 state jump to LEFT", "10.113.0.4", "in-service", False),
         ("Node /[fd00::4]:7000 state jump to NORMAL", "fd00::4", "in-service", True),
+        ("Node /[fd00::4]:7000 state jump to NORMAL", "fd00:0::4", "in-service", True),
         ("Removing tokens [-1, 5] for /10.113.0.4:7000", "10.113.0.4", "left", True),
     ],
 )

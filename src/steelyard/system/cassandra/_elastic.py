@@ -23,7 +23,7 @@ from steelyard.system.join_marks import JOIN_LINES, LEAVE_LINES, Patterns
 
 POLL_S = 0.25
 POLL_ELSEWHERE_S = 1.0
-"""Pause between looks at a log that only a command on the node can read. Marks have the log's own times."""
+"""Pause between looks at a node whose log or server only a command there can see. Marks have the log's own times."""
 VIEW_POLL_S = 0.5
 VIEW_TIMEOUT_S = 60.0
 """Time for all members to see a change after the node itself has finished it."""
@@ -53,7 +53,7 @@ class ElasticCassandra(Cassandra):
 
     async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
         """Start a node that bootstraps next to `members`. Returns the bytes that it received."""
-        async with self._alone(f"{node.name} joins"):
+        async with self._alone(node, "joins"):
             if not _config.joins(node, members) or await self._lives(node):
                 raise _fault(node, "it cannot join: it runs already")
             if why := self.keeps_size():
@@ -70,7 +70,7 @@ class ElasticCassandra(Cassandra):
     async def leave(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
         """Decommission a node and end its server. Returns the bytes that it sent."""
         others = [member for member in members if member.name != node.name]
-        async with self._alone(f"{node.name} leaves"):
+        async with self._alone(node, "leaves"):
             copies = self.settings.replication_factor
             if len(others) < copies:
                 raise _fault(node, f"it cannot leave: {copies} copies of each row need {copies} nodes")
@@ -142,10 +142,10 @@ class ElasticCassandra(Cassandra):
         return own.report.sent_bytes
 
     @asynccontextmanager
-    async def _alone(self, what: str) -> AsyncIterator[None]:
+    async def _alone(self, node: Node, moves: str) -> AsyncIterator[None]:
         if self._under_way:
-            raise SystemFault(f"refused: {what} while {self._under_way}", ONE_AT_A_TIME, system=self.name)
-        self._under_way = what
+            raise _fault(node, f"refused while {self._under_way}", ONE_AT_A_TIME)
+        self._under_way = f"{node.name} {moves}"
         try:
             yield
         finally:
@@ -157,10 +157,15 @@ class ElasticCassandra(Cassandra):
         for address, node in list(self._failed.items()):
             if await self._lives(node):
                 raise _fault(node, "its join ended early, and its server still runs", "end the node first")
-            targets = {members[0].name: [f"{self._beans_of(members[0])}={address}"]}
-            await self._call(members[:1], "assassinate", "-", targets)
+            answers = await together(self._ask(member, _joining.VIEW[0]) for member in members)
+            for member, (gossip,) in zip(members, answers, strict=True):
+                # Where it is unknown, this would make up a state that is newer than all starts of the next minute.
+                if _joining.knows(gossip, address):
+                    targets = {member.name: [f"{self._beans_of(member)}={address}"]}
+                    await self._call([member], "assassinate", "-", targets)
+                    self._quarantine(address)
+                    break
             del self._failed[address]
-            self._quarantine(address)
 
     async def _lives(self, node: Node) -> bool:
         return await _process.living(node) is not None
@@ -221,7 +226,7 @@ class _Log:
     def __init__(self, node: Node, patterns: Patterns = (), from_byte: int = 0) -> None:
         self.node = node
         self.report = _joining.Report(patterns)
-        self.pause_s = POLL_S if node.files == "same" else POLL_ELSEWHERE_S
+        self.pause_s = POLL_S if node.files == node.processes == "same" else POLL_ELSEWHERE_S
         self._path = _config.Folders(node.folder).logs / "system.log"
         self._so_far = _state.LogSoFar(from_byte)
 

@@ -76,6 +76,11 @@ def movement(
     return f"{len(running)} streams are running" if running else ""
 
 
+def knows(gossip: Sequence[Mapping[str, Any]], address: str) -> bool:
+    """Whether a member has heard of a node, whatever has become of it."""
+    return _plain(address) in [_plain(row["address"]) for row in gossip]
+
+
 def _status(row: Mapping[str, Any]) -> str:
     status = str(row.get("status_with_port") or row.get("status") or "")
     return status.partition(",")[0]

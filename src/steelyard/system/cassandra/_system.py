@@ -201,10 +201,10 @@ class Cassandra:
         await kept.stop(node, _config.Folders(node.folder).process, 0.0)
 
     async def wipe(self, node: Node) -> None:
-        """Remove data and logs. Idempotent. Kills a server that is still running."""
+        """Remove data, logs and configuration. Idempotent. Kills a server that is still running."""
         await self.kill(node)
         folders = _config.Folders(node.folder)
-        await files.remove(node, folders.storage, folders.logs, folders.root / "tmp", below=folders.root)
+        await files.remove(node, folders.storage, folders.logs, folders.conf, folders.root / "tmp", below=folders.root)
 
     async def facts(self, node: Node) -> Mapping[str, str]:
         """Versions, heap and collector in force, every setting as listed by the node, and how our start differs."""
