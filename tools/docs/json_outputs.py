@@ -161,7 +161,7 @@ class Status(Value):
     command: tuple[str, ...]
     """Command that resumes the study; empty if there is none."""
     last_event: dict[str, Any] | None
-    """The last line of the journal."""
+    """The last line of the journal, with its `words`: those of the terminal where it is of an activity."""
     waiting: str
     """Busy programs while the study waits for a quiet machine, otherwise empty."""
     objective: str | None
