@@ -15,6 +15,7 @@ from steelyard.model.verdict_reasons import ReasonKind
 SUBJECTS: Final = {
     "background_cpu_fraction": "other programs",
     "steal_fraction": "other guests of the hardware",
+    "policy_late_fraction": "a late scaling policy",
     "error_fraction": "failed operations",
     "not_found_fraction": "wrong or missing answers",
     "lag_p99_ms": "the generator's own delay",
