@@ -60,8 +60,7 @@ CONTENTS = {
         "if a comparison is undecided.",
         "gate": "Pass or fail a build: is it worse than the baseline by more than a margin? Exit codes: 0 not worse, 1 "
         "worse, 4 undecided.",
-        "replay": "Ask a scaling policy with what was measured in stored trials: which size would it have desired, and "
-        "when?",
+        "replay": "Show which size a scaling policy would have desired in stored trials, when, and in how many.",
         "verify": "Check a store: checksums, formats, plan, journal, and every number again from the raw files. Exit "
         "code 1 if something differs.",
         "audit": "Find numbers of a summary table that contradict each other, allowing for rounding. Exit code 1 if "

@@ -57,7 +57,7 @@ def environment_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("steelyard rep", ["report"]),
+        ("steelyard rep", ["report", "replay"]),
         ("steelyard selftest ", ["stall"]),
         ("steelyard export store/synthetic --o", ["--openmetrics", "--otava"]),
         ("steelyard check ", ["studies/gate.toml", "studies/quickstart.toml"]),

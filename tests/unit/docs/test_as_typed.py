@@ -90,12 +90,12 @@ def test_a_command_of_a_page_is_understood(
 
 
 def completed(fragment: str, page: Path) -> str:
-    """A fragment of a study with what it leaves out: the page's factors if it is about them, the usual sections."""
+    """A fragment of a study with what it leaves out: the page's factors and policies if it is about them, the usual sections."""
     keys = tomllib.loads(fragment)
     parts = [fragment]
     for earlier in blocks(page, "toml") if keys.keys() & {"analysis", "design"} else ():
         for part in re.split(r"^(?=\[)", earlier, flags=re.MULTILINE):
-            if part.startswith("[factors]") and "factors" not in keys:
+            if part.startswith(("[factors]", "[policy]")) and tomllib.loads(part).keys().isdisjoint(keys):
                 parts.append(part)
                 keys |= tomllib.loads(part)
     parts += [text for section, text in REST.items() if section not in keys]

@@ -23,10 +23,10 @@ from steelyard.tomlfile.problems import from_validation, problem
 
 EXAMPLES = (
     (
-        "steelyard replay store/grow --policy threshold --set threshold=75 --set max_nodes=4",
+        "steelyard replay store/grow --policy threshold --set threshold=75",
         "When would it have fired?",
     ),
-    ("steelyard replay store/grow --policy hpa --set target=60 --set max_nodes=6 --json", "The same as data."),
+    ("steelyard replay store/grow --policy hpa --set target=60 --json", "The same as data."),
 )
 JSON_TYPE = Replayed
 
