@@ -90,7 +90,8 @@ def test_a_command_of_a_page_is_understood(
 
 
 def completed(fragment: str, page: Path) -> str:
-    """A fragment of a study with what it leaves out: the page's factors and policies if it is about them, the usual sections."""
+    """A fragment of a study with what it leaves out: the page's factors and policies if it is about them, the usual
+    sections."""
     keys = tomllib.loads(fragment)
     parts = [fragment]
     for earlier in blocks(page, "toml") if keys.keys() & {"analysis", "design"} else ():
