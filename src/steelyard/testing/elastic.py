@@ -64,9 +64,8 @@ class ElasticContract(OnNodes):
                 joined, refused = await self.joins_at_once(system, spares[:2], members)
                 await system.clean_up(members)
                 await self.leaves(system, joined, (*members, joined))
-                turns = (*refused, joined)
-                for turn, (how, mark) in enumerate(self.interrupted_at):
-                    await self.is_interrupted(system, turns[turn % len(turns)], members, how, mark)
+                for how, mark in self.interrupted_at:
+                    await self.is_interrupted(system, refused[0] if refused else joined, members, how, mark)
                 await self.joins(system, joined, members)
 
         asyncio.run(body())
