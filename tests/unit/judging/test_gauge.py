@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.judging.gauge import limits_of
-from steelyard.lab.gauging import deviations
+from steelyard.lab.gauging import BUSY, deviations
 from steelyard.model.gauged import Gauged
 from steelyard.report.tables.node_limits import node_limits
 from tests.unit.judging.test_attempts import record as record_of
@@ -43,7 +43,7 @@ def test_deviations_are_sentences() -> None:
     missing = BEFORE.model_copy(update={"problems": {"n4": "no agent"}})
     assert deviations(missing) == [
         "n4: its limits could not be measured: no agent",
-        "n3: node.cpus is 0.35, asked 0.5",
+        f"n3: node.cpus is 0.35, asked 0.5{BUSY}",
         "n3: speed of a core is 60, the other nodes have 98",
     ]
 
