@@ -56,7 +56,7 @@ def test_the_plane_of_elasticity_precedes_its_table(tmp_path: Path, page: str) -
     assert inside.index('id="table-elasticity"') < inside.index('id="table-activity-phase"')
     assert "data-tip" in inside.partition('id="table-elasticity"')[0]
     without = section(page, "activities")
-    assert "the study does not say: analysis.demand" in without
+    assert "analysis.demand" not in without, "a schedule is no policy that decides"
     assert "theta under" not in without
 
 

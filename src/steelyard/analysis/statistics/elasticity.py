@@ -94,10 +94,13 @@ class Elasticity(TreatmentRow):
 
 
 def lacking(study: Study, records: Sequence[TrialRecord]) -> str:
-    """Why a study whose clusters changed their size has no measures of elasticity; empty if it has, or if none did."""
+    """Why a study whose clusters changed their size has no measures of elasticity; empty if it has, if none did, and if
+    they only followed a schedule."""
     if not any(record.activities for record in records):
         return ""
     if study.analysis.demand is None:
+        if all(record.settings.policy.times for record in records if record.settings.policy.changes):
+            return ""
         return (
             "Measures of elasticity (SPEC) need the operations per second that each size carries, which the study does "
             "not say: `analysis.demand`."

@@ -125,7 +125,11 @@ def test_without_what_it_takes_there_are_no_rows_and_it_is_said_why() -> None:
         assert analysed(records, text).of(Elasticity) == ()
         return lacking(read_text(text), records)
 
-    assert "the study does not say: `analysis.demand`" in why(growing.STUDY, growing.records())
+    decides = growing.STUDY.replace("times = [[20, 5]]", "threshold = 80\nmax_nodes = 5").replace(
+        "scheduled", "threshold"
+    )
+    assert "the study does not say: `analysis.demand`" in why(decides, growing.records(decides))
+    assert why(growing.STUDY, growing.records()) == ""
     closed = elastic.STUDY.replace('schedule = "steps"\nrates_per_s = [1500, 4500]\nstep_s = 30', "threads = 4")
     assert "closed loops, traces and fractions" in why(closed, growing.records(closed))
     fixed = [one for one in growing.records(elastic.STUDY) if not one.activities]
