@@ -23,7 +23,7 @@ const ALL_BEGIN_WITHIN: Duration = Duration::from_secs(60);
 /// Longest wait for a connection: one to a server that has died is refused at once, one to a server that is paused for long waits.
 const REACH_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Watches the other members for as long as this node answers itself.
+/// Watches the other members for as long as this node's process runs.
 pub fn watch(own: SocketAddr, detect: Duration, growth: Growth, log: Log, tls: Option<&ClientTls>) {
     let lives = |address| {
         let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
@@ -33,9 +33,9 @@ pub fn watch(own: SocketAddr, detect: Duration, growth: Growth, log: Log, tls: O
     let (began, mut all_began) = (Instant::now(), false);
     loop {
         thread::sleep(EVERY);
-        let mut members = match members(own, tls) {
-            Ok(members) => members,
-            Err(error) => return log.error(&format!("no longer watches the other members: {error}")),
+        // This node is busy or paused: it looks again, until its process ends.
+        let Ok(mut members) = members(own, tls) else {
+            continue;
         };
         members.sort_unstable();
         all_began = all_began || began.elapsed() > ALL_BEGIN_WITHIN || members.iter().all(|member| lives(*member));

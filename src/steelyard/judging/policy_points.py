@@ -33,7 +33,8 @@ class Seen:
     shares: Sequence[str]
     """Resources that nodes share."""
     answers: Mapping[str, Sequence[tuple[float, Sequence[Bucket]]]]
-    """Load node to its intervals with answered operations, in order: end (seconds since the epoch), response times."""
+    """Every load node, with its intervals with answered operations in order: end (seconds since the epoch), response
+    times."""
     activities: Sequence[Activity]
 
 
@@ -44,15 +45,22 @@ def metrics() -> tuple[str, ...]:
 
 def point(metric: str, end_s: float, period_s: float, begun_s: float, seen: Seen) -> Point:
     """The point of the period that ends at `end_s` of the measured phase, which began at `begun_s`. Of samples: the
-    mean over the nodes that serve at its end, each with the mean over the period."""
+    mean over the nodes that serve all of it and have a reading at its end or later, each with the mean over the period.
+    So what comes in later changes no point but by the number of its nodes."""
     span = (begun_s + end_s - period_s, begun_s + end_s)
     if metric in OF_CLIENTS:
         return _of_clients(metric, end_s, span, seen)
     measure = responses.of(metric).measure
     assert measure is not None, metric
-    nodes = serving(nodes_of(measure, seen.readings, seen.facts, seen.shares), seen.activities, span[1])
+    nodes = nodes_of(measure, seen.readings, seen.facts, seen.shares)
+    for t_s in span:
+        nodes = serving(nodes, seen.activities, t_s)
     near = {node: _near(seen.readings.get(node, {}), span) for node in nodes}
-    means = [points(pieces_of(measure, node, near, seen.facts, span) or (), period_s, period_s)[0] for node in nodes]
+    means = [
+        points(pieces_of(measure, node, near, seen.facts, span) or (), period_s, period_s)[0]
+        for node in nodes
+        if any(readings[-1][0] >= span[1] for readings in near[node].values() if readings)
+    ]
     known = [mean for mean in means if mean is not None]
     return Point(end_s, math.fsum(known) / len(known) if known else None, len(known))
 
@@ -69,17 +77,18 @@ def _near(
 
 
 def _of_clients(metric: str, end_s: float, span: tuple[float, float], seen: Seen) -> Point:
-    """The point from the intervals of load nodes that end within its period."""
+    """The point from the intervals of load nodes that end within its period: no operation answered is a throughput of
+    0, and no response time."""
     parts = []
     for intervals in seen.answers.values():
         first, last = (bisect_left(intervals, end + ROUNDING_S, key=lambda interval: interval[0]) for end in span)
-        parts.append(intervals[first:last])
-    buckets = histogram.merge(of_one for part in parts for _, of_one in part)
+        parts += [of_one for _, of_one in intervals[first:last]]
+    buckets = histogram.merge(parts)
     mean_ns, value = histogram.mean_ns(buckets), None
     if metric == "response_ms_p99":
         value = quantile_ms(buckets, 0.99)
     elif metric == "throughput_per_s":
-        value = histogram.total(buckets) / (span[1] - span[0]) if any(parts) else None
+        value = histogram.total(buckets) / (span[1] - span[0])
     elif mean_ns is not None:
         value = mean_ns / NS_PER_MS
-    return Point(end_s, value, sum(bool(part) for part in parts))
+    return Point(end_s, value, len(seen.answers))

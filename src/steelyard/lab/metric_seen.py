@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from bisect import insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from steelyard.judging import policy_points
 from steelyard.judging.measures import metrics_of
@@ -28,8 +28,12 @@ POLL_S = 0.05
 class MetricSeen:
     """The closed periods of the metric of one policy in one trial."""
 
-    def __init__(self, policy: Policy, cluster: Cluster, intervals: Mapping[str, Sequence[Interval]]) -> None:
+    def __init__(
+        self, policy: Policy, cluster: Cluster, intervals: Mapping[str, Sequence[Interval]], phases: Collection[str]
+    ) -> None:
+        """`intervals`: of the load nodes, as they come in; `phases`: names of the measured ones."""
         self._policy = policy
+        self._phases = phases
         self._cluster = cluster
         self._intervals = intervals
         self._metrics = metrics_of([policy.metric]) if policy.metric else frozenset[str]()
@@ -42,16 +46,18 @@ class MetricSeen:
 
     async def until(self, t_s: float, begun_s: float, activities: Sequence[Activity]) -> bool:
         """Close the periods that end by `t_s` of the measured phase, which began at `begun_s`, GRACE_S after their end
-        at the latest. Whether the last one has a value; True without a metric."""
-        policy = self._policy
+        at the latest. Whether every node had said something by then; True without a metric."""
+        policy, whole = self._policy, True
         while policy.metric and (end_s := (len(self.points) + 1) * policy.period_s) <= t_s:
             last_s = begun_s + end_s + GRACE_S
-            while not self._complete(begun_s + end_s, activities) and time.time() < last_s:  # noqa: ASYNC110
+            while not (whole := self._complete(begun_s + end_s, activities)) and time.time() < last_s:  # noqa: ASYNC110
                 await asyncio.sleep(POLL_S)
-            self.points.append(
-                policy_points.point(policy.metric, end_s, policy.period_s, begun_s, self._seen(activities))
-            )
-        return not policy.metric or not self.points or self.points[-1].value is not None
+            if whole or policy.metric not in policy_points.OF_CLIENTS:
+                seen = self._seen(activities)
+                self.points.append(policy_points.point(policy.metric, end_s, policy.period_s, begun_s, seen))
+            else:
+                self.points.append(Point(end_s, None, 0))
+        return whole
 
     def _seen(self, activities: Sequence[Activity]) -> Seen:
         cluster = self._cluster
@@ -76,8 +82,9 @@ class MetricSeen:
         for name, intervals in self._intervals.items():
             for interval in intervals[self._taken.get((name, ""), 0) :]:
                 self._heard_s[name] = interval.t_s + interval.seconds
-                if answered := merged([interval], "response"):
-                    self._answers.setdefault(name, []).append((self._heard_s[name], answered))
+                answers = self._answers.setdefault(name, [])
+                if interval.phase in self._phases and (answered := merged([interval], "response")):
+                    answers.append((self._heard_s[name], answered))
             self._taken[name, ""] = len(intervals)
 
     def _take_in_samples(self) -> None:

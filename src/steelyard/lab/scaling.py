@@ -20,7 +20,7 @@ from steelyard.lab.metric_seen import MetricSeen
 from steelyard.lab.probe_processes import watched_nodes
 from steelyard.model.activity import CLEANED, IN_SERVICE, LEFT, LENT, ROUTED, Activity, Mark
 from steelyard.model.data_model import Schema
-from steelyard.model.errors import SystemFault
+from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.policy import MOST_NODES
@@ -51,7 +51,7 @@ class ScalingInProgress:
         self._cluster = cluster
         self._policy = policy
         self._bounds = bounds(trial.settings.policy, trial.settings.site.nodes)
-        self._seen = MetricSeen(policy, cluster, intervals) if policy is not None else None
+        self._seen = None if policy is None else MetricSeen(policy, cluster, intervals, trial.settings.load.measured)
         self._trial = trial.id
         self._schema = schema
         self._watcher = watcher
@@ -132,7 +132,7 @@ class ScalingInProgress:
             self._asked += 1
             self._late += not whole or time.time() > self._begun_s + t_s + LATEST_S
             history = History(policy.period_s, seen.points, self._supply, self._desired)
-            desired = bounded(policy.desired(history, t_s), self._bounds, self._copies)
+            desired = bounded(_answer(policy, history, t_s), self._bounds, self._copies)
             last = self._desired[-1]
             if (desired.nodes, desired.prepared) != (last.nodes, last.prepared):
                 self._desired.append(desired)
@@ -155,7 +155,8 @@ class ScalingInProgress:
             desired = self._desired[-1]
             change = desired.nodes - len(members.staying)
             if change > 0:
-                if len(members.spares) < change:
+                failed = any(activity.outcome == "failed" for activity in self.activities)
+                if len(members.spares) < change and not failed:
                     self._lacking = f"{desired.nodes} nodes were desired and {len(members.all)} lent: {desired.reason}"
                 if spares := members.spares[:change]:
                     await self._change("scale-out", spares, desired)
@@ -294,6 +295,15 @@ class ScalingInProgress:
 
     def _update(self, **changes: object) -> None:
         self.activities[-1] = self.activities[-1].model_copy(update=changes)
+
+
+def _answer(policy: Policy, history: History, t_s: float) -> Desired:
+    """The answer of a policy, which may be anyone's code. Raises SteelyardError if it has none."""
+    try:
+        return policy.desired(history, t_s)
+    except Exception as error:
+        what = f"policy {policy.name} fails at {t_s:g} s: {type(error).__name__}: {error}"
+        raise SteelyardError(what, "`steelyard replay` asks it again with stored trials") from error
 
 
 def _with_mark(activity: Activity, mark: Mark) -> Activity:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from steelyard.engine.base import ReportsRouting
 from steelyard.format import count, duration, listed
-from steelyard.judging.policy_points import metrics
+from steelyard.judging.policy_points import OF_CLIENTS, metrics
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.policy import NO_CONTROL, SCHEDULED
@@ -18,6 +18,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plan.phase_times import measured_s
+from steelyard.policy.base import Prepares
 from steelyard.system.base import Elastic, ValidatesLoad
 
 CLOSE_S: Final = 30.0
@@ -85,6 +86,12 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
             f"policy.max_nodes above {nodes}", "policy.max_nodes", policy.max_nodes,
         ),
         (
+            policy.joins is not None and policy.joins < most - nodes,
+            f"from {count(nodes, 'node')} to {most} takes {most - nodes} joins",
+            f"policy.joins = {most - nodes}, or more",
+            "policy.joins", policy.joins,
+        ),
+        (
             policy.min_nodes is not None and policy.min_nodes > nodes,
             f"the cluster begins with {count(nodes, 'node')}, less than its policy's smallest size",
             f"policy.min_nodes up to {nodes}, or more site.nodes", "policy.min_nodes", policy.min_nodes,
@@ -101,10 +108,22 @@ def _of_metric(settings: TrialSettings, study: Study, abilities: Abilities) -> I
     """Errors for a policy that lacks something, and for a metric that is not measured or has no value in each
     period."""
     try:
-        metric = abilities.policy(settings).metric
+        policy = abilities.policy(settings)
     except StudyError as error:
         yield error
         return
+    metric = policy.metric
+    if isinstance(policy, Prepares):
+        yield StudyError(
+            f"policy {policy.name} prepares nodes, and here all are lent and prepared beforehand: it could not differ "
+            "from a single threshold", "ask it about stored trials: steelyard replay", key="policy.name",
+            read=policy.name,
+        )  # fmt: skip
+    if metric in OF_CLIENTS and policy.period_s % 1:
+        yield StudyError(
+            f"{metric} is known for whole seconds", "policy.period_s in whole seconds", key="policy.period_s",
+            read=policy.period_s,
+        )  # fmt: skip
     if not metric:
         return
     known = metrics()

@@ -47,7 +47,7 @@ class AlarmSettings(Value):
 
     metric: str = "cpu_percent_mean"
     """Response that is followed, in periods."""
-    period_s: float = Field(default=60.0, gt=0, le=86400)
+    period_s: float = Field(default=60.0, ge=1, le=86400)
     """Seconds of a period. Each period is one point."""
     comparison_operator: Comparison = "greater-than-or-equal-to-threshold"
     """Comparison with the threshold by which a point breaches it."""

@@ -74,6 +74,13 @@ class HasTimes(Protocol):
     """In order of time."""
 
 
+@runtime_checkable
+class Prepares(Protocol):
+    """Ability: asks for nodes to be prepared, which no laboratory can do whose spares are lent beforehand."""
+
+    prepares: bool
+
+
 def bounded(desired: Desired, bounds: Bounds, replication: int) -> Desired:
     """A desired size within the bounds, and never below the replication factor; the reason says what was changed."""
     least = max(bounds.min_nodes, replication)

@@ -30,13 +30,13 @@ class Settings(Value):
     metric: str = "cpu_percent_mean"
     """Response that is followed: one that falls as nodes are added, such as utilisation. Throughput and response times
     do not."""
-    period_s: float = Field(default=15.0, gt=0, le=86400)
+    period_s: float = Field(default=15.0, ge=1, le=86400)
     """Seconds of a period. Each period is one point."""
     target: float = Field(gt=0)
     """Value that the metric is to have (averageUtilization, averageValue)."""
     tolerance: float = Field(default=0.1, ge=0, le=10)
     """Relative distance from the target within which the size stays."""
-    sync_period_s: float = Field(default=15.0, gt=0, le=3600)
+    sync_period_s: float = Field(default=15.0, ge=1, le=3600)
     """Seconds between two recommendations."""
     stabilization_window_up_s: float = Field(default=0.0, ge=0, le=3600)
     """Seconds of which the lowest recommendation counts for a larger size."""

@@ -12,6 +12,7 @@ from steelyard.model.demand import Capacities
 from steelyard.model.errors import StudyError
 from steelyard.model.scaling import Desired
 from steelyard.model.value import Value
+from steelyard.policy._alarm import ROUNDING
 from steelyard.policy.base import Bounds, History, Policy
 
 Rate = tuple[float, Annotated[float, Field(ge=0)]]
@@ -59,7 +60,7 @@ class Oracle:
         if not due:
             return Desired(now_s, self._bounds.nodes, "")
         greatest = max(due)
-        nodes = next((size for size, carried in settings.capacity if carried >= greatest), None)
+        nodes = next((size for size, carried in settings.capacity if carried >= greatest * (1 - ROUNDING)), None)
         reason = f"oracle: up to {greatest:.6g} per s until {settings.t_scale_s:g} s from now"
         if nodes is None:
             return Desired(now_s, settings.capacity[-1][0], f"{reason}, more than the largest size carries")

@@ -17,7 +17,7 @@ class Settings(Value):
 
     metric: str = "cpu_percent_mean"
     """Response that is followed: one that falls as nodes are added."""
-    sample_s: float = Field(default=10.0, gt=0, le=86400)
+    sample_s: float = Field(default=10.0, ge=1, le=86400)
     """Seconds of a sample: each is one point, and the controller acts once per sample."""
     setpoint: float
     """Value that the metric is to have. The error is the metric less the set point."""

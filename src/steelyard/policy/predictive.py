@@ -30,7 +30,7 @@ class Settings(Value):
 
     metric: str = "cpu_percent_mean"
     """Response that is followed: one that falls as nodes are added, such as utilisation."""
-    period_s: float = Field(default=60.0, gt=0, le=86400)
+    period_s: float = Field(default=60.0, ge=1, le=86400)
     """Seconds of a period. Each period is one point."""
     target: float = Field(gt=0)
     """Value that the metric is to have."""

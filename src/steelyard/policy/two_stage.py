@@ -36,6 +36,7 @@ class TwoStage:
     """Prepares nodes at one threshold, and lets nodes join at the other."""
 
     name = "two-stage"
+    prepares = True
 
     def __init__(self, settings: Settings, bounds: Bounds) -> None:
         self.metric, self.period_s, self.every_s = settings.metric, settings.period_s, settings.every_s

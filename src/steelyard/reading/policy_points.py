@@ -23,7 +23,9 @@ def seen_of(metric: str, record: TrialRecord, samples: pl.DataFrame, facts: Fact
 def _answers(intervals: pl.DataFrame) -> Mapping[str, list[tuple[float, list[tuple[int, int, int]]]]]:
     rows = intervals.filter((pl.col("measure") == "response") & pl.col("outcome").is_in(list(ANSWERED)))
     columns = ("node", "t_s", "seconds", "bucket_low_ns", "bucket_high_ns", "count")
-    answers: dict[str, list[tuple[float, list[tuple[int, int, int]]]]] = {}
+    answers: dict[str, list[tuple[float, list[tuple[int, int, int]]]]] = {
+        str(node): [] for node in intervals["node"].unique().sort()
+    }
     for node, t_s, seconds, low, high, n in rows.select(columns).sort("node", "t_s").iter_rows():
         of_node = answers.setdefault(str(node), [])
         if not of_node or of_node[-1][0] != t_s + seconds:

@@ -7,21 +7,23 @@ another cluster.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any, Final
 
 from steelyard.analysis.treatments import label
 from steelyard.format import count
 from steelyard.heavy import pl, stats
 from steelyard.judging.membership import sizes
-from steelyard.judging.policy_points import point
-from steelyard.model.errors import StoreError
+from steelyard.judging.policy_points import metrics, point
+from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
-from steelyard.model.scaling import Desired, Supply
+from steelyard.model.scaling import Point, Supply
 from steelyard.model.trial import TrialRecord, by_cell
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
-from steelyard.policy.base import Bounds, Policy, asked
+from steelyard.policy.base import Policy, asked, bounds, policy_of
 from steelyard.reading.policy_points import seen_of
 from steelyard.store.read import Store
 
@@ -29,6 +31,8 @@ VALID_UNTIL: Final = (
     "Valid until the first desired size that differs from what was done in a trial: after that, the metric is that of "
     "another cluster."
 )
+COPIES: Final = "system.replication_factor"
+"""Setting with the copies of each row, below which no size is asked for, of trials without a policy."""
 EXACT: Final = "Clopper-Pearson interval over trials"
 
 
@@ -77,38 +81,37 @@ class Replayed(Value):
             )
 
 
-def replay(store: Store, policy: Policy, limits: Bounds, only: str = "") -> Replayed:
-    """Ask a policy in every valid trial of a store. `limits`: its bounds, of which each trial has its own size at the
-    beginning; `only`: the id of one trial. Raises StoreError if there is no such trial."""
+def replay(store: Store, module: ModuleType, section: Mapping[str, Any], only: str = "") -> Replayed:
+    """Ask a policy in every valid trial of a store. `section`: its settings, as section `policy` of a study has them;
+    without a largest size one node more than the trial began with. `only`: the id of one trial. Raises StoreError if
+    there is no such trial, StudyError for a metric that has no points, ValidationError for wrong settings."""
     records = [record for record in store.trials() if record.verdict.outcome == "valid" and only in ("", record.id)]
     if not records:
         which = f"no valid trial {only}" if only else "no valid trial"
         raise StoreError(f"{store.folder}: {which}", "`steelyard status` lists trials", path=str(store.folder))
     cells = {
-        cell: [_replayed(store, record, policy, limits) for record in of_cell]
+        cell: [_replayed(store, record, module, section) for record in of_cell]
         for cell, of_cell in by_cell(records).items()
     }
     return Replayed(
-        policy=policy.name,
+        policy=str(section["name"]),
         trials=tuple(trial for trials in cells.values() for trial in trials),
         treatments=tuple(_treatment(dict(cell), trials) for cell, trials in cells.items()),
     )
 
 
-def _replayed(store: Store, record: TrialRecord, policy: Policy, limits: Bounds) -> ReplayedTrial:
+def _replayed(store: Store, record: TrialRecord, module: ModuleType, section: Mapping[str, Any]) -> ReplayedTrial:
+    nodes = record.settings.site.nodes
+    settings = TrialSettings({**record.settings.root, "policy": {"max_nodes": nodes + 1, **section}})
+    policy = policy_of(settings, module)
     intervals, span = store.intervals(record), record.measured_span
     assert span is not None
     begun_s = record.scaling.begun_s if record.scaling else _begun_s(record, intervals, span[0])
-    seen = seen_of(policy.metric, record, store.samples(record), store.facts(record), intervals)
-    periods = math.floor((span[1] - begun_s) / policy.period_s) if policy.metric else 0
-    points = [
-        point(policy.metric, (place + 1) * policy.period_s, policy.period_s, begun_s, seen) for place in range(periods)
-    ]
-    nodes = record.settings.site.nodes
+    points = _points(policy, store, record, intervals, begun_s, span[1])
     supply = [Supply(0.0, nodes), *(Supply(t_s - begun_s, size) for t_s, size in sizes(nodes, record.activities))]
-    copies = record.scaling.copies if record.scaling else 1
+    copies = record.scaling.copies if record.scaling else int(record.settings.at(COPIES) or 1)
     answers = asked(
-        policy, limits._replace(nodes=nodes), copies, points, record.scaling.supply if record.scaling else supply,
+        policy, bounds(settings.policy, nodes), copies, points, record.scaling.supply if record.scaling else supply,
         span[1] - begun_s,
     )  # fmt: skip
     first = next((answer for answer in answers if answer.nodes != nodes), None)
@@ -117,14 +120,31 @@ def _replayed(store: Store, record: TrialRecord, policy: Policy, limits: Bounds)
     }  # fmt: skip
     if first is None:
         return ReplayedTrial(**of_trial, fired=False)
-    return ReplayedTrial(
-        **of_trial, fired=True, at_s=first.t_s, nodes=first.nodes, reason=first.reason, as_done=_done(record, first)
-    )
+    done = record.scaling.desired if record.scaling else ()
+    same = next(((size.t_s, size.nodes) for size in done if size.nodes != nodes), None) == (first.t_s, first.nodes)
+    return ReplayedTrial(**of_trial, fired=True, at_s=first.t_s, nodes=first.nodes, reason=first.reason, as_done=same)
 
 
-def _done(record: TrialRecord, first: Desired) -> bool:
-    done = record.scaling.desired[1:2] if record.scaling else ()
-    return any((size.t_s, size.nodes) == (first.t_s, first.nodes) for size in done)
+def _points(
+    policy: Policy, store: Store, record: TrialRecord, intervals: pl.DataFrame, begun_s: float, ended_s: float
+) -> list[Point]:
+    """The points of a trial. Raises StudyError if the metric can have none, or has none in this trial."""
+    if not policy.metric:
+        return []
+    if policy.metric not in metrics():
+        raise StudyError(
+            f"policy {policy.name} cannot follow {policy.metric}", f"allowed: {', '.join(metrics())}", key="metric",
+            read=policy.metric, allowed=metrics(),
+        )  # fmt: skip
+    seen = seen_of(policy.metric, record, store.samples(record), store.facts(record), intervals)
+    ends = [(place + 1) * policy.period_s for place in range(math.floor((ended_s - begun_s) / policy.period_s))]
+    points = [point(policy.metric, end_s, policy.period_s, begun_s, seen) for end_s in ends]
+    if all(value is None for _, value, _ in points):
+        raise StudyError(
+            f"trial {record.id} has no value of {policy.metric} in periods of {policy.period_s:g} s",
+            "a metric that the study's probes read, or a shorter period_s", key="metric", read=policy.metric,
+        )  # fmt: skip
+    return points
 
 
 def _begun_s(record: TrialRecord, intervals: pl.DataFrame, otherwise: float) -> float:

@@ -7,9 +7,12 @@ import math
 from itertools import islice
 from typing import Final
 
+from pydantic import ValidationError
+
 from steelyard.heavy import pl
 from steelyard.judging.measures import Facts
 from steelyard.judging.policy_points import point
+from steelyard.model.errors import SteelyardError
 from steelyard.model.scaling import Point, Scaling
 from steelyard.model.trial import TrialRecord
 from steelyard.policy.base import Policy, ask_times, asked, bounds, policy_of, shipped
@@ -19,6 +22,7 @@ from steelyard.verify.checklist import Book
 RELATIVE: Final = 1e-9
 """Relative error of means: sums of the same numbers in another order."""
 LATE: Final = "points of a policy's metric that still lacked readings when the policy was asked"
+NOT_MADE: Final = "sizes desired by a policy that cannot be made here: another version, or a library is missing"
 NOT_SHIPPED: Final = "sizes desired by a policy that is no part of Steelyard: `steelyard replay` asks it again"
 
 
@@ -28,6 +32,8 @@ def scaling(
     """Check points and desired sizes of a trial under a policy."""
     stored = record.scaling
     if stored is None:
+        lacking = record.settings.policy.changes and record.verdict.outcome == "valid"
+        book.check("policy", not lacking, where, "a valid trial under a policy", "no record of what it saw and said")
         return
     causes = {desired.reason for desired in stored.desired}
     for activity in record.activities:
@@ -36,7 +42,11 @@ def scaling(
     if module is None:
         book.skip(NOT_SHIPPED)
         return
-    policy = policy_of(record.settings, module)
+    try:
+        policy = policy_of(record.settings, module)
+    except (SteelyardError, ValidationError):
+        book.skip(NOT_MADE)
+        return
     _desired(record, stored, policy, where, book)
     seen = seen_of(policy.metric, record, samples, facts, intervals)
     for given in stored.points:

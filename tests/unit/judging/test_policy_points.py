@@ -41,18 +41,24 @@ def test_what_comes_later_changes_nothing() -> None:
     assert point(*at, early) == point(*at, late)
 
 
+def test_a_node_counts_once_it_has_a_reading_at_the_end_of_the_period_so_that_none_comes_in_later() -> None:
+    early = {**steady(0.2, range(60)), 59: 0.2}
+    assert point("cpu_percent_mean", 60.0, 60.0, BEGUN_S, seen({"n1": early})) == (60.0, None, 0)
+    assert point("cpu_percent_mean", 60.0, 60.0, BEGUN_S, seen({"n1": {**early, 60: 0.8}}))[2] == 1
+
+
 def test_a_node_without_a_reading_of_the_whole_period_is_left_out_and_counted() -> None:
     known = seen({"n1": steady(0.2, range(6)), "n2": steady(0.8, range(3))})
     assert point("cpu_percent_mean", 5.0, 5.0, BEGUN_S, known) == (5.0, pytest.approx(20.0), 1)
     assert point("cpu_percent_mean", 10.0, 5.0, BEGUN_S, known) == (10.0, None, 0)
 
 
-def test_a_node_counts_while_it_serves() -> None:
+def test_a_node_counts_from_its_first_whole_period_in_service_on() -> None:
     marks = (Mark(name="started", t_s=BEGUN_S + 4, node="n3"), Mark(name="in-service", t_s=BEGUN_S + 8, node="n3"))
     grows = Activity(kind="scale-out", nodes=("n3",), cause="", begun_s=BEGUN_S + 3, marks=marks)
     known = seen({"n1": steady(0.2, range(16)), "n3": steady(1.0, range(4, 16))}, grows)
     values = [point("cpu_percent_mean", end_s, 5.0, BEGUN_S, known)[1:] for end_s in (5.0, 10.0, 15.0)]
-    assert values == [(pytest.approx(20.0), 1), (pytest.approx(60.0), 2), (pytest.approx(60.0), 2)]
+    assert values == [(pytest.approx(20.0), 1), (pytest.approx(20.0), 1), (pytest.approx(60.0), 2)]
 
 
 def test_responses_of_clients_are_of_the_intervals_that_end_within_the_period() -> None:
@@ -65,9 +71,10 @@ def test_responses_of_clients_are_of_the_intervals_that_end_within_the_period() 
     known = Seen({}, {}, (), answers, ())
     assert point("throughput_per_s", 5.0, 5.0, BEGUN_S, known) == (5.0, 40.0, 2)
     assert point("response_ms_mean", 5.0, 5.0, BEGUN_S, known) == (5.0, 1.0, 2)
-    assert point("throughput_per_s", 10.0, 5.0, BEGUN_S, known) == (10.0, 10.0, 1)
-    assert point("response_ms_p99", 10.0, 5.0, BEGUN_S, known) == (10.0, 9.0, 1)
-    assert point("response_ms_mean", 15.0, 5.0, BEGUN_S, known) == (15.0, None, 0)
+    assert point("throughput_per_s", 10.0, 5.0, BEGUN_S, known) == (10.0, 10.0, 2)
+    assert point("response_ms_p99", 10.0, 5.0, BEGUN_S, known) == (10.0, 9.0, 2)
+    assert point("response_ms_mean", 15.0, 5.0, BEGUN_S, known) == (15.0, None, 2)
+    assert point("throughput_per_s", 15.0, 5.0, BEGUN_S, known) == (15.0, 0.0, 2), "a system that answers nothing"
 
 
 def test_a_policy_can_follow_what_has_a_value_in_each_second() -> None:

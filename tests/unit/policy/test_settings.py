@@ -29,7 +29,7 @@ TRACKS = {"target": 60, "horizon_s": 60}
         ("threshold", {**CPU, "when_missing": "notBreaching"}, "'missing', 'not-breaching', 'breaching' or 'ignore'"),
         ("threshold", {**CPU, "comparison_operator": ">="}, "'greater-than-or-equal-to-threshold'"),
         ("threshold", {**CPU, "add": 0}, "greater than or equal to 1"),
-        ("threshold", {**CPU, "period_s": 0}, "greater than 0"),
+        ("threshold", {**CPU, "period_s": 0}, "greater than or equal to 1"),
         ("threshold", {"threshold": float("nan")}, "finite number"),
         ("simple", {**CPU, "adjustment": 0}, "adjustment = 0 changes nothing"),
         ("simple", {**CPU, "adjustment_type": "exact-capacity", "adjustment": -1}, "adjustment = -1 is no size"),

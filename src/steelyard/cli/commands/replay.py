@@ -14,7 +14,6 @@ from steelyard.cli.terminal.output import data_console, print_table, print_wrapp
 from steelyard.format import number
 from steelyard.model.policy import PolicyChoice
 from steelyard.plugins import find
-from steelyard.policy.base import bounds
 from steelyard.reading.replay import Replayed
 from steelyard.reading.replay import replay as replay_policy
 from steelyard.shown_text import json_text
@@ -46,14 +45,10 @@ def replay(
     opened = open_store(store)
     module = find.find("policy", policy)
     given = {"name": policy, **dict(_setting(text) for text in sets or ())}
-    nodes = max((record.settings.site.nodes for record in opened.trials()), default=1)
     try:
-        choice = PolicyChoice.model_validate({"max_nodes": nodes + 1, **given})
-        own = module.Settings.model_validate(choice.settings)
+        replayed = replay_policy(opened, module, given, trial)
     except ValidationError as error:
         raise from_validation(error, "--set", module.Settings, tuple(PolicyChoice.model_fields))[0] from error
-    sizes = bounds(choice, nodes)
-    replayed = replay_policy(opened, module.create(own, sizes), sizes, trial)
     if as_json:
         print(json_text(replayed.model_dump(mode="json"), indent=1, ensure_ascii=False))
     else:
