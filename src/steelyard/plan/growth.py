@@ -18,7 +18,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plan.phase_times import measured_s
-from steelyard.policy.base import Prepares
+from steelyard.policy.base import WantsPrepared
 from steelyard.system.base import Elastic, ValidatesLoad
 
 CLOSE_S: Final = 30.0
@@ -113,7 +113,7 @@ def _of_metric(settings: TrialSettings, study: Study, abilities: Abilities) -> I
         yield error
         return
     metric = policy.metric
-    if isinstance(policy, Prepares):
+    if isinstance(policy, WantsPrepared):
         yield StudyError(
             f"policy {policy.name} prepares nodes, and here all are lent and prepared beforehand: it could not differ "
             "from a single threshold", "ask it about stored trials: steelyard replay", key="policy.name",

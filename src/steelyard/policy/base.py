@@ -75,7 +75,7 @@ class HasTimes(Protocol):
 
 
 @runtime_checkable
-class Prepares(Protocol):
+class WantsPrepared(Protocol):
     """Ability: asks for nodes to be prepared, which no laboratory can do whose spares are lent beforehand."""
 
     prepares: bool
