@@ -352,7 +352,7 @@ def _activities(evidence: Evidence) -> list[Reason]:
 
 
 def _scaling(scaling: Scaling | None, limits: Limits) -> list[Reason]:
-    """A policy that was asked too late, or without a value of its metric; a size for which too few nodes were lent."""
+    """A policy that was asked too late, or before every node had spoken; a size for which too few nodes were lent."""
     if scaling is None:
         return []
     blind = scaling.late / scaling.asked if scaling.asked else 0.0

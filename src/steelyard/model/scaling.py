@@ -14,7 +14,7 @@ class Point(NamedTuple):
     t_s: float
     """End of the period, seconds of the measured phase."""
     value: float | None
-    """Mean over the nodes in service at the end of the period that had a reading of all of it; None without any."""
+    """Mean over the nodes that served all of the period and had a reading at its end; None without any."""
     readings: int
     """Number of those nodes; load nodes, of responses that they measure."""
 
@@ -57,6 +57,6 @@ class Scaling(Value):
     asked: int = 0
     """How often it was asked."""
     late: int = 0
-    """How often it was asked late, or without a value of the last period."""
+    """How often it was asked late, or before every node had said something of the last period."""
     lacking: str = later("")
     """A desired size for which too few nodes had been lent; empty if there was none."""

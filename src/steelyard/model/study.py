@@ -183,7 +183,8 @@ class Limits(Value):
     """Frames that the kernel dropped because the link program did not read them in time, as a fraction of all that
     nodes sent. At one in a thousand, about one operation in a hundred, of ten frames each, loses a frame."""
     policy_late_fraction: float = later(0.05, gt=0, le=1)
-    """How often a scaling policy may be asked late, or without a value of its metric, as a fraction of all times."""
+    """How often a scaling policy may be asked late, or before every node had said something of the last period, as a
+    fraction of all times."""
     steal_fraction: float = Field(default=0.1, ge=0, le=1)
     """CPU time used by other guests of the same hardware, as a fraction of all CPU time."""
     attempts: int = Field(default=3, ge=1, le=20)

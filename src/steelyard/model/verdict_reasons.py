@@ -169,8 +169,8 @@ class ReasonKind(StrEnum):
     POLICY_LATE = (
         "the scaling policy was late or blind",
         KindFacts(
-            "how often the scaling policy was asked 3 s after its time or later, or without a value of its metric, of "
-            "all times that it was asked, above `policy_late_fraction`",
+            "how often the scaling policy was asked 3 s after its time or later, or before every node had said "
+            "something of the last period, of all times that it was asked, above `policy_late_fraction`",
             limit="policy_late_fraction", void=True, in_store=True,
         ),
     )  # fmt: skip
