@@ -13,6 +13,14 @@ from tests.e2e.laboratory import BUSY_MACHINE, COLD, Laboratory
 pytestmark = pytest.mark.agent
 
 STEP_S, HELD_S = 4, 3
+DERIVED = """threshold_of = "phase-1"
+max_nodes = 2
+[derived.phase-1]
+response = "simulated_utilisation_percent_mean"
+least = 2
+add = -10
+"""
+"""The same with a threshold from the trials without a policy: about 70%, which the second rate exceeds."""
 STUDY = f"""
 probes = ["os", "simulated"]
 [study]
@@ -86,3 +94,26 @@ def test_a_policy_decides_by_what_was_measured(laboratory: Laboratory, tmp_path:
     wrong = laboratory.call("replay", store, "--policy", "threshold", "--set", "treshold=90")
     assert wrong.returncode == 2
     assert "threshold" in wrong.stderr
+
+
+def test_a_threshold_comes_from_the_trials_without_a_policy(laboratory: Laboratory, tmp_path: Path) -> None:
+    study = tmp_path / "derived.toml"
+    text = STUDY.replace("threshold = 90\nmax_nodes = 2\n", DERIVED).replace("starts = 1", "starts = 2")
+    study.write_text(text.replace("policy-here", "derived-here"))
+    ended = laboratory.run(study)
+    assert ended.returncode == 0, ended.stderr
+    assert "2 trials without a policy); at it the policy would have acted in 2 of these 2 trials" in ended.stderr
+    store = laboratory.store / "derived-here"
+    records = sorted(Store(store).trials(), key=lambda record: record.begun_s)
+    assert [record.settings.policy.name for record in records] == ["none", "none", "threshold", "threshold"]
+    means = [record.measures["simulated_utilisation_percent_mean"] for record in records[:2]]
+    for record in records[2:]:
+        assert record.derived is not None
+        assert record.derived.value == pytest.approx(sum(means) / 2 - 10, rel=1e-12)
+        assert f">= {record.derived.value:g} " in record.activities[0].cause
+    verified = laboratory.call("verify", store)
+    assert verified.returncode == 0, verified.stdout
+    study.write_text(study.read_text().replace("add = -10", "add = -5"))
+    changed = laboratory.run(study)
+    assert changed.returncode == 2
+    assert "[derived.phase-1] is not what the store's sealed trials had their threshold from" in changed.stderr

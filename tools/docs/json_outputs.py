@@ -147,6 +147,8 @@ class Status(Value):
     """Which look at the study this is, and whether it is finished."""
     not_needed: int
     """Trials that a stopping rule made unnecessary."""
+    not_run: tuple[str, ...]
+    """Why trials are not run that need a threshold from others; each reason once."""
     until: Decision | None
     valid: int
     attempts: int

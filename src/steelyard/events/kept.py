@@ -7,6 +7,8 @@ from typing import Any, Self
 
 from steelyard.events.base import Kept, live
 from steelyard.judging.stopping import Decision
+from steelyard.model.derived import Derived
+from steelyard.model.estimate import Estimate
 from steelyard.model.gauged import Gauged
 from steelyard.model.named_level import Level
 from steelyard.model.plausible import Moment
@@ -133,6 +135,21 @@ class LinksMeasured(Kept):
     """Unique name of the cluster of this start."""
     links: tuple[dict[str, Any], ...]
     """As in `links.json` of its trials, which holds them as they were before the first."""
+
+
+class LevelDerived(Kept):
+    """Trials without a policy have given the threshold of a policy."""
+
+    name = "level-derived"
+    start: str
+    """The first start of this session that uses it."""
+    treatment: Mapping[str, Level]
+    """The levels that both have."""
+    derived: Derived
+    fired: int
+    """In how many of the trials that gave it the policy would have acted at this threshold."""
+    share: Estimate
+    """The same as a fraction, with its interval."""
 
 
 class ActivityBegan(Kept):

@@ -16,6 +16,7 @@ from steelyard.events.base import Watcher
 from steelyard.events.kept import (
     DisksLimited,
     LaboratoryFailed,
+    LevelDerived,
     LinksMeasured,
     NodesGauged,
     ProcessorsLimited,
@@ -32,6 +33,7 @@ from steelyard.events.shown import RuleBegan, TrialBegan, Trouble, Waiting
 from steelyard.format import number, treatment_label
 from steelyard.judging.attempts import attempts_by_id, missing, settled
 from steelyard.judging.covariates import covariates_of
+from steelyard.judging.derived import derived, not_run
 from steelyard.judging.gauge import asked_and_measured
 from steelyard.judging.server_warm_up import longer
 from steelyard.judging.stopping import Decision, decide, needed_trials, not_needed, rule_of
@@ -46,6 +48,7 @@ from steelyard.lab.quiet import Ours, QuietGate
 from steelyard.lab.recorder import Recorder
 from steelyard.lab.time_left import Forecast
 from steelyard.lab.trial import TrialRunner
+from steelyard.model.derived import Derived
 from steelyard.model.errors import (
     FileError,
     LastingSiteError,
@@ -60,11 +63,14 @@ from steelyard.model.gauged import Gauged
 from steelyard.model.link import PLAIN
 from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.policy import THRESHOLD, THRESHOLD_OF
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
+from steelyard.node.tasks import in_a_thread
 from steelyard.plan.abilities import Abilities
 from steelyard.progress.reason_words import short
+from steelyard.reading.replay import replay_of
 from steelyard.site.base import Site, on_this_machine
 from steelyard.store import Store, StoreWriter
 from steelyard.store.write import record_sha256
@@ -93,6 +99,10 @@ class Outcome:
     """Still to be done; with a stopping rule that has not stopped the study yet, at most this many."""
     not_needed: int = 0
     """Beyond the block after which a stopping rule ended the study: neither missing nor failed."""
+    not_run: int = 0
+    """Without a threshold, which too few valid trials gave: neither missing nor failed."""
+    why_not_run: tuple[str, ...] = ()
+    """The reasons, each once."""
 
 
 class Conductor:
@@ -124,6 +134,7 @@ class Conductor:
         self._judged = -1
         """Blocks of the newest decision that watchers have."""
         self._records: list[TrialRecord] = list(Store(writer.folder).trials())
+        self._announced: list[Derived] = []
         self._failed_starts: dict[str, int] = {}
         self._failed_in_a_row = 0
         self._floor_sought = False
@@ -172,7 +183,9 @@ class Conductor:
         plan = self.plan
         if decision is not None:
             plan = plan.model_copy(update={"trials": needed_trials(plan, decision)})
-        return missing(plan, self._records, self.study.limits.attempts)
+        never = not_run(self.study, self.plan, self._records)
+        todo = missing(plan, self._records, self.study.limits.attempts)
+        return [trial for trial in todo if trial.id not in never]
 
     def decision(self) -> Decision | None:
         """Decision of the study's stopping rule now; None without one."""
@@ -195,11 +208,16 @@ class Conductor:
         done = sum(settled(attempts, limit) for attempts in states)
         decision = self.decision()
         spared = () if decision is None else not_needed(self.plan, self._records, decision)
-        left = len(states) - done - len(spared)
-        return Outcome(len(states), valid=valid, invalid=done - valid, missing=left, not_needed=len(spared))
+        never = not_run(self.study, self.plan, self._records)
+        left = len(states) - done - len(spared) - len(never)
+        return Outcome(
+            len(states), valid=valid, invalid=done - valid, missing=left, not_needed=len(spared), not_run=len(never),
+            why_not_run=tuple(dict.fromkeys(never.values())),
+        )  # fmt: skip
 
     async def _start(self, trials: list[PlannedTrial]) -> None:
         first = trials[0]
+        await self._announce(first)
         sites = (self.parts.site(first.settings), self.parts.load_site(first.settings))
         await self._quiet([site for site in sites if site is not None], lambda pid: False)
         if self.finishing:
@@ -233,6 +251,25 @@ class Conductor:
         finally:
             with contextlib.suppress(OSError):
                 self.watcher.tell(StartEnded(start=first.start, phases=tuple(phases.times)))
+
+    async def _announce(self, first: PlannedTrial) -> None:
+        """Say which threshold trials without a policy give a start, once, and in how many of them the policy would have
+        acted at it."""
+        settings = first.settings
+        given = derived(self.study.derived, settings, self._records)
+        if not isinstance(given, Derived) or given in self._announced:
+            return
+        self._announced.append(given)
+        store, keys = Store(self.writer.folder), set(given.trials)
+        records = [record for record in store.trials() if record.key in keys]
+        choice = settings.policy
+        section = {**choice.model_dump(mode="json"), THRESHOLD: given.value, THRESHOLD_OF: ""}
+        module = self.parts.plugins.find("policy", choice.name)
+        fired = await in_a_thread(lambda: replay_of(store, records, module, section))
+        others = {factor: level for factor, level in _of_start(first).items() if records[0].treatment[factor] == level}
+        self.watcher.tell(
+            LevelDerived(start=first.start, treatment=others, derived=given, fired=fired.fired, share=fired.share)
+        )
 
     async def _quiet(self, sites: Sequence[Site], ours: Ours) -> None:
         """Return when this machine is quiet, if nodes of any of the sites run on it. Raises NotQuiet."""
@@ -315,7 +352,9 @@ class Conductor:
             attempt = max((record.attempt for record in attempts), default=0) + 1
             number = len(self.plan.trials) - len(missing(self.plan, self._records, limit)) + 1
             self.watcher.tell(TrialBegan(planned, attempt, number, len(self.plan.trials)))
-            record = await runner.run(planned, attempt, self.writer.draft(planned.id, attempt))
+            threshold = derived(self.study.derived, planned.settings, self._records)
+            assert not isinstance(threshold, str)
+            record = await runner.run(planned, attempt, self.writer.draft(planned.id, attempt), threshold)
             if self.gate is not None:
                 self.gate.attempted(record.verdict)
             self._sealed(record, number)

@@ -10,6 +10,7 @@ from steelyard.judging.trial_responses import joined, responses
 from steelyard.lab.scaling import ScalingInProgress
 from steelyard.lab.search import SearchInProgress
 from steelyard.model.activity import Activity
+from steelyard.model.derived import Derived
 from steelyard.model.load import MEASURE, Load
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.sample import Sample
@@ -34,6 +35,8 @@ class Course:
     """SHA-256 of the files of traces, whose names alone are in the settings."""
     capacity: Capacity | None = None
     search: SearchInProgress | None = None
+    threshold: Derived | None = None
+    """Threshold of the policy, if other trials gave it."""
     scaling: ScalingInProgress | None = None
     """Changes of the cluster's size."""
     hello: Hello | None = None

@@ -34,6 +34,7 @@ from steelyard.lab.parts import LabParts
 from steelyard.lab.scaling import ScalingInProgress
 from steelyard.lab.search import SearchInProgress
 from steelyard.model.capacity import capacity_key
+from steelyard.model.derived import Derived
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
@@ -67,14 +68,16 @@ class TrialRunner:
         self.parts = parts
         self.watcher = watcher
 
-    async def run(self, planned: PlannedTrial, attempt: int, draft: TrialDraft) -> TrialRecord:
-        """Do one attempt and seal it. Cancellation leaves nothing in the store. Raises StoreError if it cannot be
-        sealed."""
+    async def run(
+        self, planned: PlannedTrial, attempt: int, draft: TrialDraft, threshold: Derived | None = None
+    ) -> TrialRecord:
+        """Do one attempt and seal it; `threshold`: that of its policy, if other trials gave it. Cancellation leaves
+        nothing in the store. Raises StoreError if it cannot be sealed."""
         cluster = self.cluster
         cluster.trials_served += 1
         phases = PhaseLog(self.watcher, time.time)
         record = self._intended(planned, attempt)
-        course = Course()
+        course = Course(threshold=threshold)
         offsets: dict[str, dict[Path, int]] = {}
         try:
             draft.intend(record)
@@ -243,7 +246,9 @@ class TrialRunner:
             course.offered, endpoint, schema, workload, planned.seed, self.parts.plugins,
             discover=planned.settings.policy.changes,
         )  # fmt: skip
-        policy = self.parts.policy(planned.settings) if planned.settings.policy.changes else None
+        changes, derived = planned.settings.policy.changes, course.threshold
+        threshold = None if derived is None else derived.value
+        policy = self.parts.policy(planned.settings, threshold) if changes else None
         scaling = course.scaling = ScalingInProgress(cluster, planned, schema, self.watcher, policy, course.intervals)
         for name in [one.trace for one in load.offered if one.trace is not None]:
             path = self.parts.plugins.file(name, "trace", "load.trace")
@@ -418,6 +423,7 @@ class TrialRunner:
                 "moved_frames": course.moved_frames,
                 "capacity": course.capacity,
                 "activities": course.activities,
+                "derived": course.threshold,
                 "scaling": course.scaled,
                 "search": None if course.search is None else course.search.search,
                 "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),

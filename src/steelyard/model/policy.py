@@ -14,6 +14,8 @@ NONE: Final = "none"
 SCHEDULED: Final = "scheduled"
 STATIC_MAX: Final = "static-max"
 """Policy whose cluster has the largest size from its start on."""
+THRESHOLD, THRESHOLD_OF = "threshold", "threshold_of"
+"""Setting with the value at which a policy acts, and the one that names a derived level in its place."""
 MOST_NODES: Final = 1000
 NO_CONTROL: Final = (
     f'every treatment changes the size of its cluster: without a control that keeps it (level "{NONE}" of a factor '
@@ -57,6 +59,11 @@ class PolicyChoice(Choice):
         """The sizes of policy `scheduled`, each with its seconds of the measured phase."""
         times: Any = self.settings.get("times", ()) if self.changes else ()
         return tuple((float(at_s), int(nodes)) for at_s, nodes in times)
+
+    @property
+    def threshold_of(self) -> str:
+        """Name of the derived level that is its threshold; empty if it states the threshold itself, or has none."""
+        return str(self.settings.get(THRESHOLD_OF) or "")
 
     def least(self, nodes: int) -> int:
         """The smallest size of a cluster that begins with this number of nodes."""

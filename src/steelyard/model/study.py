@@ -18,6 +18,7 @@ from pydantic import (
 from steelyard.model.choice import Choice
 from steelyard.model.cost import Cost
 from steelyard.model.demand import Demand
+from steelyard.model.derived import DerivedLevel
 from steelyard.model.file_format import FileFormat
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
@@ -296,6 +297,8 @@ class Study(Value):
     link: LinkChoice = LinkChoice()
     load_site: LoadSiteChoice = LoadSiteChoice()
     policy: PolicyChoice = later(PolicyChoice())
+    derived: dict[str, DerivedLevel] = later({})
+    """Names of thresholds that trials without a policy give, for `policy.threshold_of`."""
     server_warm_up: ServerWarmUp = ServerWarmUp()
     design: Design = Design()
     limits: Limits = Limits()

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pydantic import ConfigDict, Field
 
 from steelyard.model.activity import Activity
+from steelyard.model.derived import Derived
 from steelyard.model.file_format import FileFormat
 from steelyard.model.load import MEASURE
 from steelyard.model.moved_frames import MovedFrames
@@ -217,6 +218,8 @@ class TrialRecord(Value):
     """Changes of the cluster's size during the trial, in order of time."""
     scaling: Scaling | None = later(None)
     """What the scaling policy saw and said; None without one."""
+    derived: Derived | None = later(None)
+    """The threshold of its policy, if other trials gave it."""
     server_warm_up: ServerWarmth | None = None
     """Warmth of the servers of the start before its first trial; None without server warm-up."""
     versions: dict[str, str] = Field(default_factory=dict)

@@ -33,6 +33,7 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
     _refuse_looks(before, after, records)
     _refuse_rule(before, after, records)
     _refuse_server_warm_up(before, after, records)
+    _refuse_derived(before, after, records)
     seeds = {trial.id: trial.seed for trial in plan.trials}
     orphans = sorted({record.id for record in records if seeds.get(record.id) != record.seed})
     if not orphans:
@@ -96,6 +97,17 @@ def _refuse_server_warm_up(before: Study, after: Study, records: Sequence[TrialR
         "restore it, or give the study another name; the difference:\n" + _difference(before, after),
         key="server_warm_up",
     )
+
+
+def _refuse_derived(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
+    """Raise StudyError for another rule of a threshold that sealed trials have: their ids do not show it."""
+    for name in {record.derived.level for record in records if record.derived}:
+        if before.derived.get(name) != after.derived.get(name):
+            raise StudyError(
+                f"[derived.{name}] is not what the store's sealed trials had their threshold from",
+                "restore it, or give the study another name; the difference:\n" + _difference(before, after),
+                key=f"derived.{name}",
+            )
 
 
 def _difference(before: Study, after: Study, without: Sequence[str] = ()) -> str:

@@ -19,6 +19,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.start_order import balanced
 from steelyard.plugins.find import Plugins
 from steelyard.study.fields import names_of
@@ -64,11 +65,16 @@ class _Start:
     """Number of this system, from 1, among the `twins` identical systems of a block; their starts are numbered in
     sequence."""
     twins: int = 1
+    phase: int = 1
+    """2 if other trials give it a threshold: it comes after all starts of phase 1. Extra trials of the control then do,
+    too, in a start of their own, to show drift between the phases."""
 
     @property
     def key(self) -> str:
         """Key that is unique within its block; its own hash, so that a study without twins keeps its order."""
-        return f"{self.hash}-{self.twin}" if self.twins > 1 else self.hash
+        if self.twins > 1:
+            return f"{self.hash}-{self.twin}"
+        return f"{self.hash}-{self.phase}" if self.phase > 1 and all(cell.control for cell in self.cells) else self.hash
 
 
 def expand(study: Study, plugins: Plugins | None = None) -> Plan:
@@ -82,17 +88,19 @@ def expand(study: Study, plugins: Plugins | None = None) -> Plan:
     starts = _starts(study, treatments, hard, plugins)
     _refuse_too_many(study, starts)
     trials: list[PlannedTrial] = []
-    for block in range(1, study.design.starts + 1):
-        for start in _ordered_starts(study, starts, block):
-            for cell, replicate in _ordered_trials(study, start, block):
-                trials.append(_planned(study, hard, block, start, cell, replicate, len(trials)))
+    for phase in sorted({start.phase for start in starts}):
+        of_phase = [start for start in starts if start.phase == phase]
+        for block in range(1, study.design.starts + 1):
+            for start in _ordered_starts(study, of_phase, block):
+                for cell, replicate in _ordered_trials(study, start, block):
+                    trials.append(_planned(study, hard, block, start, cell, replicate, len(trials)))
     return Plan(study=study.study.name, seed=study.design.seed, factors=factors, hard=hard, trials=tuple(trials))
 
 
 def _starts(
     study: Study, treatments: Sequence[Mapping[str, Level]], hard: Sequence[str], plugins: Plugins
 ) -> tuple[_Start, ...]:
-    cells: dict[str, list[_Treated]] = {}
+    cells: dict[tuple[str, bool], list[_Treated]] = {}
     levels: dict[str, dict[str, Level]] = {}
     control, named = control_of(study), names_of(study)
     placed = [(treatment, False) for treatment in treatments] + ([(control, True)] if control is not None else [])
@@ -101,14 +109,20 @@ def _starts(
         settings = settings_of(study, treatment, plugins, named)
         cell = _Treated(dict(treatment), settings, settings_hash(settings), extra)
         levels.setdefault(canonical(combination), combination)
-        cells.setdefault(canonical(combination), []).append(cell)
+        alone = extra and bool(study.derived)
+        cells.setdefault((canonical(combination), alone), []).append(cell)
     twins = len(cells) if study.design.kind == "same" else 1
     fields = [field for factor in hard for field in study.fields_under(factor)]
     hashes = {key: settings_hash(hard_settings(members[0].settings, fields, plugins)) for key, members in cells.items()}
     return tuple(
-        _Start(levels[key], hashes[key], tuple(members), min(twins, place), twins)
+        _Start(levels[key[0]], hashes[key], tuple(members), min(twins, place), twins, _phase(members, alone=key[1]))
         for place, (key, members) in enumerate(cells.items(), start=1)
     )
+
+
+def _phase(cells: Sequence[_Treated], *, alone: bool) -> int:
+    needs = any(TrialSettings(cell.settings).policy.threshold_of for cell in cells)
+    return 2 if alone or needs else 1
 
 
 def _controls(study: Study, start: _Start) -> int:
@@ -116,7 +130,8 @@ def _controls(study: Study, start: _Start) -> int:
     extra = next((cell for cell in start.cells if cell.control), None)
     if extra is None:
         return 0
-    paired = any(cell.hash == extra.hash and not cell.control for cell in start.cells)
+    # After phase 1 its partners are the control's trials of that phase.
+    paired = start.phase > 1 or any(cell.hash == extra.hash and not cell.control for cell in start.cells)
     return study.design.trials if paired else max(LEAST_CONTROLS_ALONE, study.design.trials)
 
 

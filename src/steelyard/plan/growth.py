@@ -16,6 +16,7 @@ from steelyard.model.policy import NO_CONTROL, SCHEDULED
 from steelyard.model.responses import probe_of
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
+from steelyard.plan import derived_levels
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plan.phase_times import measured_s
 from steelyard.policy.base import WantsPrepared
@@ -31,6 +32,7 @@ def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyEr
     errors = [
         error for settings in every for error in (*_of(settings, abilities), *_of_metric(settings, study, abilities))
     ]
+    errors += derived_levels.refusals(study, plan, abilities)
     yield from {error.message: error for error in errors}.values()
 
 
@@ -183,6 +185,7 @@ def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterato
             "takes longer is recorded as unfinished"
         )
     yield from _of_demand(study, every)
+    yield from derived_levels.notes(study, plan, abilities)
 
 
 def _of_demand(study: Study, every: Sequence[TrialSettings]) -> Iterator[str]:

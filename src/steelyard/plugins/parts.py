@@ -40,9 +40,9 @@ class Parts:
         self.plugins = plugins or Plugins()
         self.cache_folder = cache_folder or folders.cache_folder()
         self.state_folder = state_folder or folders.state_folder()
-        self._made: dict[tuple[str, ...], Any] = {}
+        self._made: dict[tuple[object, ...], Any] = {}
 
-    def once(self, key: tuple[str, ...], make: Callable[[], Made]) -> Made:
+    def once(self, key: tuple[object, ...], make: Callable[[], Made]) -> Made:
         """Result of `make` when first called for this key."""
         if key not in self._made:
             self._made[key] = make()
@@ -81,11 +81,11 @@ class Parts:
 
         return self.once(("workload", canonical(settings.part("workload"))), make)
 
-    def policy(self, settings: TrialSettings) -> Policy:
-        """The scaling policy."""
+    def policy(self, settings: TrialSettings, threshold: float | None = None) -> Policy:
+        """The scaling policy; `threshold`: a derived one."""
         name = settings.policy.name
-        key = ("policy", canonical(settings.part("policy", "site", "load", "node")))
-        return self.once(key, lambda: policy_of(settings, self.plugins.find("policy", name)))
+        key = ("policy", canonical(settings.part("policy", "site", "load", "node")), threshold)
+        return self.once(key, lambda: policy_of(settings, self.plugins.find("policy", name), threshold))
 
     def engine(self, settings: TrialSettings) -> Engine:
         """The engine that drives the load."""

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from steelyard.model.load import Load
-from steelyard.model.policy import PolicyChoice
+from steelyard.model.policy import THRESHOLD, THRESHOLD_OF, PolicyChoice
 from steelyard.model.scaling import Desired, Point, Supply
 from steelyard.model.trial_settings import TrialSettings
 
@@ -191,9 +191,13 @@ def shipped(settings: TrialSettings) -> ModuleType | None:
     return module if hasattr(module, "create") else None
 
 
-def policy_of(settings: TrialSettings, module: ModuleType) -> Policy:
-    """The policy of a trial by its module. Raises ValidationError for settings that the module does not take."""
-    own = module.Settings.model_validate(settings.policy.settings)
+def policy_of(settings: TrialSettings, module: ModuleType, threshold: float | None = None) -> Policy:
+    """The policy of a trial by its module. `threshold`: that of `threshold_of`, without which the policy only says what
+    it follows. Raises ValidationError for settings that the module does not take."""
+    stated = settings.policy.settings
+    if threshold is not None:
+        stated = {**stated, THRESHOLD: threshold, THRESHOLD_OF: ""}
+    own = module.Settings.model_validate(stated)
     if RATES in module.Settings.model_fields and not getattr(own, RATES):
         own = own.model_copy(update={RATES: tuple(rates(settings.load))})
     policy: Policy = module.create(own, bounds(settings.policy, settings.site.nodes))

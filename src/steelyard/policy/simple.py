@@ -3,11 +3,14 @@ and the cooldown is over."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from steelyard.model.scaling import Desired
+from steelyard.model.value import later
 from steelyard.policy._alarm import AdjustmentType, AlarmSettings, adjusted
 from steelyard.policy.base import Bounds, History, Policy, known, latest, rested
 
@@ -15,10 +18,22 @@ from steelyard.policy.base import Bounds, History, Policy, known, latest, rested
 class SimpleSettings(AlarmSettings):
     """Alarm, and a cooldown."""
 
-    threshold: float
+    threshold_of: str = later("")
+    """Name of a table under `derived`, in place of `threshold`: trials without a policy give it."""
+    threshold: float | None = Field(default=None, validate_default=True)
     """Value of the metric at which a point breaches."""
     cooldown_s: float = Field(default=300.0, ge=0, le=86400)
     """Seconds without a further change after the last node is in service."""
+
+    @field_validator("threshold")
+    @classmethod
+    def _one_threshold(cls, threshold: float | None, info: ValidationInfo) -> float | None:
+        named = bool(info.data.get("threshold_of"))
+        if threshold is None and not named:
+            raise PydanticCustomError("missing", "must be given, or threshold_of")
+        if threshold is not None and named:
+            raise ValueError("threshold and threshold_of exclude each other")
+        return threshold
 
 
 class Settings(SimpleSettings):
@@ -46,7 +61,9 @@ class Simple:
     def __init__(self, name: str, settings: SimpleSettings, bounds: Bounds, adjust: Callable[[int], int]) -> None:
         self.name = name
         self.metric, self.period_s, self.every_s = settings.metric, settings.period_s, settings.every_s
-        self._alarm, self._cooldown_s = settings.alarm(settings.threshold), settings.cooldown_s
+        # Without a number only what does not depend on it is asked of the policy.
+        threshold = math.nan if settings.threshold is None else settings.threshold
+        self._alarm, self._cooldown_s = settings.alarm(threshold), settings.cooldown_s
         self._bounds = bounds
         self._adjust = adjust
 

@@ -9,6 +9,7 @@ from steelyard.events.base import Event
 from steelyard.events.kept import (
     ActivityBegan,
     ActivityEnded,
+    LevelDerived,
     QuietAwaited,
     QuietReached,
     SessionBegan,
@@ -22,7 +23,7 @@ from steelyard.judging.dilation import modelled
 from steelyard.judging.stopping import Decision
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.progress.reason_words import groups, narrowing_words, waiting_words
-from steelyard.progress.session_state import activity_words
+from steelyard.progress.session_state import journal_words
 from steelyard.progress.state import Live
 
 LATE: Final = 2.0
@@ -96,8 +97,8 @@ def event_line(live: Live, event: Event) -> str | None:  # noqa: PLR0911 - one a
             return f"  {waiting_words(event.reasons, 0.0, event.wait_s)}"
         case QuietReached():
             return f"  the machine is quiet: waited {duration(event.waited_s)}"
-        case ActivityBegan() | ActivityEnded():
-            return f"  {activity_words(event)}"
+        case ActivityBegan() | ActivityEnded() | LevelDerived():
+            return f"  {journal_words(event)}"
         case TrialSealed(record=TrialRecord() as record):
             return _sealed(record)
         case Trouble():

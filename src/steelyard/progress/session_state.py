@@ -15,12 +15,14 @@ from steelyard.events.base import Kept, Unknown
 from steelyard.events.kept import (
     ActivityBegan,
     ActivityEnded,
+    LevelDerived,
     SessionBegan,
     SessionEnded,
     SessionFailed,
     SessionInterrupted,
 )
-from steelyard.format import count, duration, listed
+from steelyard.format import count, duration, listed, number, treatment_label
+from steelyard.model.responses import unit_of
 from steelyard.store import layout
 from steelyard.store.journal import Entry
 
@@ -108,10 +110,26 @@ def _opened(process: int, folder: Path) -> bool:
 
 
 def journal_words(event: Kept | Unknown | None) -> str:
-    """An event of the journal on its own: the words of an activity, otherwise its name."""
+    """An event of the journal on its own: the words of an activity or a threshold, otherwise its name."""
     if isinstance(event, ActivityBegan | ActivityEnded):
         return activity_words(event)
+    if isinstance(event, LevelDerived):
+        return level_words(event)
     return "a line that cannot be read" if event is None else event.name
+
+
+def level_words(event: LevelDerived) -> str:
+    """A derived threshold: where it comes from, and in how many of its own trials the policy would have acted."""
+    level, share = event.derived, event.share
+    unit, trials = unit_of(level.response), count(len(level.trials), "trial")
+    added = f" {'+' if level.add > 0 else '-'} {number(abs(level.add))}" if level.add else ""
+    low, high = (100 * (end or 0.0) for end in (share.low, share.high))
+    where = treatment_label(event.treatment)
+    return (
+        f"{level.level}{f', {where}' if where else ''}: threshold {number(level.value, digits=4)} {unit} (mean "
+        f"{number(level.mean, digits=4)}{added}, {trials} without a policy); at it the policy would have acted in "
+        f"{event.fired} of these {trials}, {100 * share.value:.0f}% [{low:.0f}, {high:.0f}]"
+    )
 
 
 def activity_words(event: ActivityBegan | ActivityEnded) -> str:

@@ -19,6 +19,7 @@ from steelyard.judging.policy_points import metrics, point
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
+from steelyard.model.policy import THRESHOLD, THRESHOLD_OF
 from steelyard.model.scaling import Point, Supply
 from steelyard.model.trial import TrialRecord, by_cell
 from steelyard.model.trial_settings import TrialSettings
@@ -85,6 +86,11 @@ def replay(store: Store, module: ModuleType, section: Mapping[str, Any], only: s
     """Ask a policy in every valid trial of a store. `section`: its settings, as section `policy` of a study has them;
     without a largest size one node more than the trial began with. `only`: the id of one trial. Raises StoreError if
     there is no such trial, StudyError for a metric that has no points, ValidationError for wrong settings."""
+    if section.get(THRESHOLD_OF):
+        raise StudyError(
+            "a replay has no trials that give a threshold", f"--set {THRESHOLD}=NUMBER", key=THRESHOLD_OF,
+            read=section[THRESHOLD_OF],
+        )  # fmt: skip
     records = [record for record in store.trials() if record.verdict.outcome == "valid" and only in ("", record.id)]
     if not records:
         which = f"no valid trial {only}" if only else "no valid trial"
@@ -150,6 +156,13 @@ def _points(
 def _begun_s(record: TrialRecord, intervals: pl.DataFrame, otherwise: float) -> float:
     first = intervals.filter(pl.col("phase").is_in(record.measured_phases))["t_s"].min()
     return otherwise if first is None else float(first)  # type: ignore[arg-type]
+
+
+def replay_of(
+    store: Store, records: Sequence[TrialRecord], module: ModuleType, section: Mapping[str, Any]
+) -> ReplayedTreatment:
+    """How often a policy would have fired in these trials of one treatment. Raises as `replay`."""
+    return _treatment(records[0].treatment, [_replayed(store, record, module, section) for record in records])
 
 
 def _treatment(treatment: dict[str, Level], trials: Sequence[ReplayedTrial]) -> ReplayedTreatment:

@@ -28,6 +28,7 @@ from steelyard.events.kept import (
 )
 from steelyard.format import count, duration, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
+from steelyard.judging.derived import not_run
 from steelyard.judging.looks import look_of
 from steelyard.judging.stopping import not_needed
 from steelyard.model.trial import TrialRecord
@@ -110,16 +111,17 @@ def standing(look: StoreLook, now_s: float) -> Standing:
     times += [record.ended_s or record.begun_s for record in look.records]
     beat_s = look.live.t_s if look.live is not None else None
     decision = look.decision
-    spared = not_needed(look.plan, look.records, decision) if look.plan and decision else ()
-    missing = len(planned) - len(done) - len(spared)
+    spared = len(not_needed(look.plan, look.records, decision)) if look.plan and decision else 0
+    spared += len(not_run(look.study, look.plan, look.records)) if look.plan else 0
+    missing = len(planned) - len(done) - spared
     silent_s = None if beat_s is None else now_s - beat_s
     state, why = session_state(look.journal, planned=len(planned), missing=missing, silent_s=silent_s)
     return Standing(
         state=state,
         why=why,
-        planned=len(planned) - len(spared),
+        planned=len(planned) - spared,
         at_most=decision is not None and decision.go_on,
-        spared=len(spared),
+        spared=spared,
         look=look_of(look.plan, look.records, look.study, number_of(looks(look.journal)), decision).sentence,
         rule=f"The study {decision.sentence}" if decision is not None else "",
         done=len(done),

@@ -4,17 +4,19 @@ it desired from the points."""
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import islice
 from typing import Final
 
 from pydantic import ValidationError
 
 from steelyard.heavy import pl
+from steelyard.judging.derived import mean_over_starts, sources
 from steelyard.judging.measures import Facts
 from steelyard.judging.policy_points import point
 from steelyard.model.errors import SteelyardError
 from steelyard.model.scaling import Point, Scaling
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import Attempt, TrialRecord
 from steelyard.policy.base import Policy, ask_times, asked, bounds, policy_of, shipped
 from steelyard.reading.policy_points import seen_of
 from steelyard.verify.checklist import Book
@@ -43,7 +45,7 @@ def scaling(
         book.skip(NOT_SHIPPED)
         return
     try:
-        policy = policy_of(record.settings, module)
+        policy = policy_of(record.settings, module, record.derived.value if record.derived else None)
     except (SteelyardError, ValidationError):
         book.skip(NOT_MADE)
         return
@@ -68,3 +70,20 @@ def _alike(stored: Point, again: Point) -> bool:
     if stored.value is None or again.value is None:
         return stored.value is again.value
     return math.isclose(stored.value, again.value, rel_tol=RELATIVE)
+
+
+def thresholds(records: Mapping[Attempt, tuple[TrialRecord, str]], book: Book) -> None:
+    """Check derived thresholds: each is the mean of all valid trials without a policy that came before."""
+    every = [record for record, _ in records.values()]
+    for record, where in records.values():
+        stored = record.derived
+        if not record.settings.policy.threshold_of or (stored is None and record.verdict.outcome != "valid"):
+            continue
+        if stored is None:
+            book.check("policy", False, where, "threshold that other trials gave", "none", "a threshold")
+            continue
+        given = sources(record.settings, (other for other in every if other.begun_s < record.begun_s))
+        book.equal("policy", where, f"trials that gave {stored.level}", stored.trials, tuple(one.key for one in given))
+        again = mean_over_starts(given, stored.response)
+        same = again is not None and math.isclose(stored.mean, again, rel_tol=RELATIVE)
+        book.check("policy", same, where, f"mean that gave {stored.level}", stored.mean, again)

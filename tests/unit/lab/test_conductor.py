@@ -23,6 +23,7 @@ from steelyard.node.base import Node
 from steelyard.progress.state import beginning, expected_finish, fold
 from steelyard.store import Store, StoreWriter
 from tests.unit.lab.fakes import FakeParts, FakeSite, FakeSystem, Script, plan_of, study, without_waiting
+from tests.unit.plan.test_derived_levels import STUDY
 
 
 @pytest.fixture
@@ -245,6 +246,23 @@ def test_a_cluster_that_never_starts_is_infeasible_and_the_others_go_on(script: 
     failed = [record for record in stored(script).trials() if record.verdict.outcome == "invalid"]
     assert all("killed for memory" in record.verdict.reasons[0].detail for record in failed)
     assert script.leases == script.released
+
+
+def test_without_a_threshold_from_other_trials_what_needs_it_is_not_run(script: Script) -> None:
+    def dies(node: Any) -> bool:
+        raise SystemFault("killed for memory")
+
+    script.on_ready = dies
+    derived = study(
+        **{
+            **STUDY, "load": {"duration_s": 1}, "derived": {"phase-1": {"least": 2}}, "site": {"name": "local"},
+            "probes": [],
+        }
+    )  # fmt: skip
+    outcome = conduct(script, derived)
+    why = "phase-1 needs 2 valid trials without a policy; valid: 0"
+    assert outcome == Outcome(planned=9, valid=0, invalid=6, missing=0, not_run=3, why_not_run=(why,))
+    assert all(not record.settings.policy.changes for record in stored(script).trials())
 
 
 def test_an_interrupted_study_loses_the_trial_in_flight_only(script: Script) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.plan import expand, preflight, warnings
+from steelyard.plan import expand, growth, preflight, warnings
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.estimate import estimate
 from steelyard.plugins.find import Plugins
@@ -24,6 +25,7 @@ STUDIES = ROOT / "studies"
 PLUGINS = Plugins(STUDIES)
 
 
+REPLICATED = ("replication_factor", "consistency")
 TRIAL_IDS = ROOT / "tests/fixtures/plan/trial_ids.json"
 
 
@@ -156,13 +158,45 @@ def test_the_small_chekkilla2016_has_its_cells_on_three_clusters_each() -> None:
     assert {one.settings.root["load"]["duration_s"] for one in plan.trials} == {32.0}
 
 
-def test_srinadhuni2018_has_the_published_cells_and_no_other() -> None:
-    _, plan = planned("srinadhuni2018")
+def test_srinadhuni2018_is_as_published() -> None:
+    study, plan = planned("srinadhuni2018")
+    rows = shipped.tables()["ec2_latency"].rows
+    published = {tuple(row.key[name] for name in ("nodes_before", "nodes_after", *REPLICATED)) for row in rows}
+    runs: Counter[tuple[str, ...]] = Counter()
+    for one in plan.trials:
+        settings = one.settings
+        copies, consistency = one.treatment["replication"][2:].split(" ")
+        assert settings.root["system"]["replication_factor"] == int(copies)
+        assert settings.root["load"]["read_consistency"] == settings.root["load"]["write_consistency"] == consistency
+        nodes, most = one.treatment["step"].split(" to ")
+        assert (settings.site.nodes, settings.most_nodes) == (
+            int(nodes),
+            int(most if settings.policy.changes else nodes),
+        )
+        runs[nodes, most, copies, consistency, settings.policy.name] += not one.control
+    assert set(runs) == {(*cell, policy) for cell in published for policy in ("none", "threshold")}
+    assert set(runs.values()) == {5}
+    policies = [trial.settings.policy.name for trial in plan.trials if not trial.control]
+    assert policies == ["none"] * 40 + ["threshold"] * 40
+    assert len({trial.start for trial in plan.trials}) == len(plan.trials) == 85
+    said = "\n".join(growth.notes(study, plan, 2, Abilities(PLUGINS)))
+    assert "threshold acts by chance in about 21% of trials" in said
+    assert "all come before those that use it" in said
+
+
+def test_the_small_srinadhuni2018_takes_less_than_an_hour() -> None:
+    study, plan = planned("srinadhuni2018-small")
+    assert len([trial for trial in plan.trials if not trial.control]) == 12
+    assert estimate(plan, study, cores=2, abilities=Abilities(PLUGINS)).seconds < 3600
+    assert {trial.settings.policy.name for trial in plan.trials if trial.control} == {"none"}
+    assert [trial.control or trial.settings.policy.changes for trial in plan.trials] == [False] * 6 + [True] * 9
+
+
+def test_the_sizes_of_srinadhuni2018_are_the_published_ones_and_no_other() -> None:
+    _, plan = planned("srinadhuni2018-sizes")
     rows = shipped.tables()["ec2_latency"].rows
     published = {
-        (row.key[size], row.key["replication_factor"], row.key["consistency"])
-        for row in rows
-        for size in ("nodes_before", "nodes_after")
+        tuple(row.key[name] for name in (size, *REPLICATED)) for row in rows for size in ("nodes_before", "nodes_after")
     }
     names = ("nodes", "system.replication_factor", "consistency")
     assert {tuple(str(one.treatment[name]) for name in names) for one in plan.trials} == published

@@ -23,7 +23,7 @@ TRACKS = {"target": 60, "horizon_s": 60}
         ("scheduled", {"times": [[-1, 4]]}, "greater than or equal to 0"),
         ("scheduled", {"times": [[1, 0]]}, "greater than or equal to 1"),
         ("scheduled", {"times": [[each, 3 + each % 2] for each in range(201)]}, "at most 200 items"),
-        ("threshold", {}, "threshold\n  Field required"),
+        ("threshold", {}, "threshold\n  must be given"),
         ("threshold", {**CPU, "datapoints_to_alarm": 6}, "datapoints_to_alarm = 6 of evaluation_periods = 5 can never"),
         ("threshold", {**CPU, "held_seconds": 30}, "held_seconds = 30 is shorter than period_s = 60"),
         ("threshold", {**CPU, "when_missing": "notBreaching"}, "'missing', 'not-breaching', 'breaching' or 'ignore'"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from steelyard.events.base import Unknown
-from steelyard.events.kept import ActivityBegan, ActivityEnded
+from steelyard.events.kept import ActivityBegan, ActivityEnded, LevelDerived
 from steelyard.events.shown import Waiting
+from steelyard.model.derived import Derived
+from steelyard.model.estimate import Estimate
 from steelyard.progress.event_words import event_line
 from steelyard.progress.session_state import journal_words
 from steelyard.progress.state import beginning, fold
@@ -45,6 +47,20 @@ def test_a_line_of_the_journal_has_the_words_of_an_activity_or_its_name() -> Non
     assert journal_words(joins) == "scale-out of n3 begins (scheduled: 3 nodes at 30 s)"
     assert journal_words(Unknown("of-tomorrow", {})) == "of-tomorrow"
     assert journal_words(None) == "a line that cannot be read"
+
+
+def test_a_threshold_says_where_it_is_from_and_how_often_it_would_have_acted() -> None:
+    trials = tuple((f"a-s{number}-t1", 1) for number in (1, 2, 3))
+    given = LevelDerived(
+        start="b01-a", treatment={"nodes": 3}, fired=2, share=Estimate.of(2 / 3, (0.094, 0.992), "", 0.95, 3, "exact"),
+        derived=Derived(level="phase-1", response="cpu_percent_mean", mean=73.25, add=-3.0, trials=trials),
+    )  # fmt: skip
+    said = (
+        "phase-1, 3 nodes: threshold 70.25 % (mean 73.25 - 3, 3 trials without a policy); at it the policy would have "
+        "acted in 2 of these 3 trials, 67% [9, 99]"
+    )
+    assert event_line(beginning(0.0), given) == f"  {said}"
+    assert journal_words(given) == said
 
 
 def test_the_end_of_an_activity_ends_what_was_awaited_of_its_nodes() -> None:

@@ -19,6 +19,7 @@ from steelyard.events.kept import (
     FolderMissed,
     FolderSetAside,
     LaboratoryFailed,
+    LevelDerived,
     LinksMeasured,
     NodesGauged,
     NoiseFloorSought,
@@ -40,6 +41,8 @@ from steelyard.events.kept import (
     TrialSealed,
 )
 from steelyard.judging.stopping import decide, rule_of
+from steelyard.model.derived import Derived
+from steelyard.model.estimate import Estimate
 from steelyard.model.gauged import Gauged
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import Phase, PhaseTime
@@ -74,6 +77,15 @@ EVENTS: tuple[Kept, ...] = (
     NodesGauged(start="b01-1", gauged=Gauged(moment="before", asked={"cpus": 0.4})),
     ProcessorsLimited(start="b01-1", cluster="b01-1-abc", cpus={"n1": 0.4}),
     DisksLimited(start="b01-1", cluster="b01-1-abc", rates={"n1": {"limit_disk_write_bytes_per_s": 7_000_000.0}}),
+    LevelDerived(
+        start="b01-1",
+        treatment={"nodes": 3},
+        fired=1,
+        share=Estimate.of(0.5, (0.01, 0.99), "", 0.95, 2, "exact"),
+        derived=Derived(
+            level="phase-1", response="cpu_percent_mean", mean=79.0, add=-3.0, trials=(("a-s1-t1", 1), ("a-s2-t1", 1))
+        ),
+    ),
     ActivityBegan(trial="a-s1-t1", kind="scale-out", nodes=("n4",), cause="scheduled"),
     ActivityEnded(trial="a-s1-t1", kind="scale-out", nodes=("n4",), outcome="failed", error="no disk"),
     StartEnded(start="b01-1", phases=(PhaseTime(phase=Phase.DEPLOY, entered_s=1.0, left_s=2.0),)),

@@ -113,6 +113,10 @@ def _say(end: SessionEnd, console: Console, *, as_json: bool) -> None:
     missing_words = f"at most {outcome.missing}" if decision is not None and decision.go_on else f"{outcome.missing}"
     if outcome.not_needed:
         missing_words = f"{outcome.not_needed} not needed, {missing_words}"
+    if outcome.not_run:
+        missing_words = f"{outcome.not_run} not run, {missing_words}"
+    for why in outcome.why_not_run:
+        say(console, f"not run: {why}", style="bold yellow")
     if decision is not None:
         say(console, f"The study {decision.sentence}")
     say(

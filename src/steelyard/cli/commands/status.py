@@ -29,6 +29,7 @@ from steelyard.cli.terminal.output import (
 )
 from steelyard.format import count, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
+from steelyard.judging.derived import not_run
 from steelyard.judging.looks import look_of
 from steelyard.judging.stopping import Decision, decision_of, not_needed
 from steelyard.leases import records as lease_records
@@ -86,6 +87,8 @@ def status(
     decision = decision_of(plan, records, study)
     look = look_of(plan, records, study, store.look, decision)
     spared = len(not_needed(plan, records, decision)) if plan and decision else 0
+    never = not_run(study, plan, records) if plan else {}
+    missing = len(planned) - done - spared - len(never)
     journal = store.journal()
     live = _live(store.folder)
     reasons = Counter(str(reason.kind) for record in records for reason in record.verdict.reasons)
@@ -95,6 +98,7 @@ def status(
         "planned": len(planned) if plan else None,
         "done": done,
         "not_needed": spared,
+        "not_run": list(dict.fromkeys(never.values())),
         "look": row_of(look).model_dump(mode="json"),
         "until": decision.model_dump(mode="json") if decision else None,
         "valid": sum(record.verdict.outcome == "valid" for record in records),
@@ -104,7 +108,7 @@ def status(
             group.model_dump(mode="json")
             for group in groups(reason for record in records for reason in record.verdict.reasons)
         ],
-        **_session(store.folder, study.study.name, live, journal, len(planned), len(planned) - done - spared),
+        **_session(store.folder, study.study.name, live, journal, len(planned), missing),
         "last_event": {**journal[-1].fields(), "words": journal_words(journal[-1].event)} if journal else None,
         "waiting": _waiting(live),
         "objective": study.analysis.objective or None,
@@ -114,7 +118,7 @@ def status(
         "limits": (),
         "damages": [damage.model_dump(mode="json") for damage in store.damages],
     }
-    if planned and done + spared == len(planned) and summary["state"] != IN_PROGRESS:
+    if planned and not missing and summary["state"] != IN_PROGRESS:
         from steelyard.reading.reading import read  # only then: `status` may be asked for while a study is measured
 
         summary["limits"] = read(path).results.caveats
@@ -124,7 +128,7 @@ def status(
     else:
         _draw(summary, decision, data_console(), everything=everything)
     whole = all(damage.harmless for damage in store.damages)
-    return 0 if whole and planned and summary["valid"] == len(planned) - spared else 1
+    return 0 if whole and planned and summary["valid"] == len(planned) - spared - len(never) else 1
 
 
 def _may_load(study: Study, folder: Path) -> bool:
@@ -224,6 +228,8 @@ def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -
 def _draw_head(summary: Mapping[str, Any], console: Console) -> None:
     """The study's name, and warnings for the reader."""
     console.print(summary["study"], style="bold", highlight=False)
+    for why in summary["not_run"]:
+        print_wrapped(Text(f"not run: {why}", style="bold yellow"), console)
     if summary["look"]["sentence"]:
         print_wrapped(Text(summary["look"]["sentence"], style="bold yellow"), console)
 
