@@ -19,6 +19,7 @@ from steelyard.analysis.statistics.anova import AnovaTerm
 from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.course import Course
+from steelyard.analysis.statistics.derived_threshold import DerivedThreshold
 from steelyard.analysis.statistics.elasticity import Elasticity, lacking
 from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.interaction import Interaction
@@ -72,12 +73,14 @@ def _look(page: Drawing) -> Markup:
 
 
 def _answer(page: Drawing) -> Markup:
-    """The answer's table or sentences, the trials behind it, and what limits it: the first caveats, and the rest."""
+    """The answer's table or sentences, how well policies met the demand, the trials behind it, and what limits it: the
+    first caveats, and the rest."""
     results = page.results
     table = answers.answers(results.answer_table)
     parts = parts_of(results)
     caveats, more = results.caveats[:SHOWN_CAVEATS], results.caveats[SHOWN_CAVEATS:]
     html = paragraphs(parts.lead, "answer") + page.table(table, look="answers") + paragraphs(parts.beside)
+    html += page.named("elasticity") + page.table(grid(page.this, Elasticity), own=False)
     html += page.block("in_words", parts.in_words) if parts.in_words else ""
     known = any("left out" in caveat for caveat in caveats)
     left_out = "; ".join(f"{one.reason}: {one.trials}" for one in results.of(Exclusion) if not known)
@@ -101,17 +104,17 @@ def _laws(page: Drawing) -> Markup:
 
 
 def _activities(page: Drawing) -> Markup:
-    """Responses before, during and after, how well the nodes met the demand, seconds of each phase over trials, by
-    whose clock, and every node."""
+    """Responses before, during and after, seconds of each phase over trials, by whose clock, derived thresholds, and
+    every node."""
     nodes = grid(page.this, NodeActivity)
     if nodes is None:
         return Markup()
     html = paragraphs([lacking(page.page_input.study, page.records)], "note")
     for row in (ActivityResponse, ReturnTime):
         html += page.table(grid(page.this, row), own=False)
-    html += page.named("elasticity") + page.table(grid(page.this, Elasticity), own=False)
     html += paragraphs(activity_words(page.records))
-    return html + page.table(grid(page.this, ActivityPhase), own=False) + page.folded(nodes, own=False)
+    html += page.table(grid(page.this, ActivityPhase), own=False) + page.table(grid(page.this, DerivedThreshold), own=False)
+    return html + page.folded(nodes, own=False)
 
 
 def _interactions(page: Drawing) -> Markup:

@@ -93,7 +93,7 @@ def said(tmp_path: Path, a_study: Study) -> str:
 def test_check_says_how_often_the_policy_acts_by_chance_and_what_the_order_confounds(tmp_path: Path) -> None:
     text = said(tmp_path, study(**STUDY))
     assert "threshold acts by chance in about 21% of trials" in text
-    assert "phase-1 adds \u22122.50 to it, which changes that" in text
+    assert "phase-1 adds \u22122.500 to it, which changes that" in text
     assert "design.control" not in text
     without = study(**{**STUDY, "design": {"starts": 3, "trials": 1}})
     assert "design.control, a treatment without a policy, is measured in both" in said(tmp_path, without)

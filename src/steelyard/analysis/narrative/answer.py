@@ -11,6 +11,7 @@ from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative import undecided
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
 from steelyard.analysis.narrative.around_activities import around_activities
+from steelyard.analysis.narrative.policies import policies
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import carried, objective
 from steelyard.analysis.statistics.carried import Carried
@@ -42,14 +43,16 @@ MOST_DEPENDENCES = 2
 
 def answer(question: str, results: Results) -> list[str]:
     """Two to five sentences that answer the study's question, of searches first what each treatment carries, then what
-    undecided rows bound, and those on its objective and on activities, without the caveats' details. Empty question is
+    undecided rows bound, and those on its objective and on policies or activities, without the caveats' details. Empty question is
     fine."""
     rates = carried.headline(results.main(Carried))
     sentences = _sentences(question, results, searched=bool(rates))
     open_rows = undecided.in_words(results.answer_table)
     bounds = [open_rows] if open_rows else []
-    objectives, around = objective.answers(results.of(ObjectiveLevel)), around_activities(results)
-    return [*rates, *sentences[:-1], *bounds, *objectives, *around, sentences[-1]]
+    objectives = objective.answers(results.of(ObjectiveLevel))
+    # Of policies the answer is what each paid and lacked; the table has what each activity of theirs cost.
+    changed = policies(results) or around_activities(results)
+    return [*rates, *sentences[:-1], *bounds, *objectives, *changed, sentences[-1]]
 
 
 def _sentences(question: str, results: Results, *, searched: bool) -> list[str]:

@@ -28,7 +28,7 @@ from steelyard.shown_text import json_text
 
 EXAMPLES = (
     ("steelyard run studies/quickstart.toml", "Measure what is missing, into store/quickstart."),
-    ("steelyard run studies/srinadhuni2018.toml --scale 0.01", "Try a long study with 1% of its data."),
+    ("steelyard run studies/chekkilla2016.toml --scale 0.01", "Try a long study with 1% of its data."),
     ("steelyard run studies/simulated.toml --store /tmp/try --plain", "Another folder; log lines."),
 )
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from steelyard.analysis.narrative.policies import name_of
 from steelyard.analysis.statistics.elasticity import Elasticity
 from steelyard.analysis.treatments import label
 from steelyard.format import with_interval
@@ -64,11 +65,11 @@ def plane(this: View) -> Figure | None:
     rows = this.results.of(Elasticity)
     if not rows:
         return None
-    names = list(dict.fromkeys(_name(row) for row in rows))
+    names = list(dict.fromkeys(name_of(row) for row in rows))
     groups: dict[str, list[TreatmentPoint]] = {}
     for row in rows:
         groups.setdefault(label(row.others) if row.others else "", []).append(
-            _point(row, style(names.index(_name(row))))
+            _point(row, style(names.index(name_of(row))))
         )
     every = [point for points in groups.values() for point in points]
     x, y = (from_zero(_ends(of)) for of in ([one.under for one in every], [one.over for one in every]))
@@ -82,14 +83,10 @@ def plane(this: View) -> Figure | None:
     return Figure("elasticity", "How far the nodes in service were from the demand", caption, panels, zoom="xy")
 
 
-def _name(row: Elasticity) -> str:
-    return label({name: level for name, level in row.treatment.items() if name not in row.others})
-
-
 def _point(row: Elasticity, styled: Style) -> TreatmentPoint:
     under, over = row.theta_under_percent, row.theta_over_percent
     words = f"theta under {with_interval(under)}%, over {with_interval(over)}%"
-    return TreatmentPoint(_name(row), styled, under, over, tip(label(row.treatment), words))
+    return TreatmentPoint(name_of(row), styled, under, over, tip(label(row.treatment), words))
 
 
 def _ends(values: Sequence[Estimate]) -> list[float]:

@@ -1,0 +1,73 @@
+"""What the policies of a study paid and lacked, in the sentences of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.elasticity import Elasticity
+from steelyard.analysis.treatments import label
+from steelyard.format import listed, number, with_interval
+from steelyard.model.estimate import Estimate
+
+BEST: Final = 3
+"""Treatments that a sentence names in each respect."""
+FEWEST: Final = 2
+"""With fewer treatments there is nothing to rank."""
+
+
+def policies(results: Results) -> list[str]:
+    """The best treatments in each respect, which no other beats in both, and which are not told apart; of each
+    combination of the levels that are not of the policy. Empty without measures of elasticity."""
+    groups: dict[str, list[Elasticity]] = {}
+    for row in results.of(Elasticity):
+        groups.setdefault(label(row.others) if row.others else "", []).append(row)
+    sentences: list[str] = []
+    for name, rows in groups.items():
+        if len(rows) >= FEWEST:
+            first, *rest = _of_group(rows)
+            sentences += [f"{name}: {first}" if name else first[0].upper() + first[1:], *rest]
+    return sentences
+
+
+def name_of(row: Elasticity) -> str:
+    """The levels of a row that are of its policy."""
+    return label({name: level for name, level in row.treatment.items() if name not in row.others})
+
+
+def _of_group(rows: Sequence[Elasticity]) -> Iterator[str]:
+    lacked = _ranked(rows, lambda row: row.theta_under_percent)
+    excess = _ranked(rows, lambda row: row.theta_over_percent)
+    paid = sorted(rows, key=lambda row: row.node_seconds)[:BEST]
+    cheapest = listed([f"{name_of(row)} ({number(row.node_seconds)} node-seconds)" for row in paid])
+    yield (
+        f"fewest nodes lacked under {_best(lacked)} of the demand, mean over time (theta under); fewest were in excess "
+        f"under {_best(excess)} (theta over). Least was paid under {cheapest}."
+    )
+    front = [row for row in rows if not any(_beats(other, row) for other in rows)]
+    overlaps = [*_not_apart(lacked, "theta under"), *_not_apart(excess, "theta over")]
+    apart = f" Intervals overlap, so that neither is shown to be better: {'; '.join(overlaps)}." if overlaps else ""
+    yield f"By their means no other is better in both than {listed([name_of(row) for row in front])}.{apart}"
+
+
+def _ranked(rows: Sequence[Elasticity], of: Callable[[Elasticity], Estimate]) -> list[tuple[str, Estimate]]:
+    return sorted(((name_of(row), of(row)) for row in rows), key=lambda ranked: ranked[1].value)
+
+
+def _best(ranked: Sequence[tuple[str, Estimate]]) -> str:
+    return listed([f"{name} ({with_interval(value)}%)" for name, value in ranked[:BEST]])
+
+
+def _beats(other: Elasticity, row: Elasticity) -> bool:
+    """Whether one lacked and had in excess no more than the other, and less of one of them."""
+    sides = [(one.theta_under_percent.value, one.theta_over_percent.value) for one in (other, row)]
+    return sides[0] != sides[1] and all(first <= second for first, second in zip(*sides, strict=True))
+
+
+def _not_apart(ranked: Sequence[tuple[str, Estimate]], of: str) -> Iterator[str]:
+    """Neighbours in rank whose intervals overlap."""
+    for (name, less), (other, more) in pairwise(ranked):
+        if less.high is not None and more.low is not None and more.low <= less.high:
+            yield f"{of}, {name} and {other}"
