@@ -33,8 +33,8 @@ class Band(NamedTuple):
 
 
 def band(curves: Any, confidence: float, rng: np.random.Generator) -> Band:
-    """The band of curves, a row each. None below FEWEST_POINTWISE; simultaneous where so many signs exist that the
-    largest of them is rarer than 1 - confidence, at 95% from six curves on. Raises ValueError for no curve."""
+    """The band of curves, a row each. None below FEWEST_POINTWISE; simultaneous where one choice of all signs is
+    rarer than 1 - confidence, at 95% from six curves on. Raises ValueError for no curve."""
     n = len(curves)
     if not n:
         raise ValueError("the mean of no curves")

@@ -139,9 +139,9 @@ def _band(area: PlotArea, rows: Curve, column: Column) -> Iterator[Element | Non
     for run in _runs(rows):
         ends = []
         for row in run:
-            one = column(row)
-            if one is not None and one.low is not None and one.high is not None:
-                ends.append((area.x.of(row.second_s + 0.5), area.y.of(one.low), area.y.of(one.high)))
+            shown = column(row)
+            if shown is not None and shown.low is not None and shown.high is not None:
+                ends.append((area.x.of(row.second_s + 0.5), area.y.of(shown.low), area.y.of(shown.high)))
         yield marks.band(ends, OWN, BAND_OPACITY)
 
 
