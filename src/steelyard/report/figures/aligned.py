@@ -98,7 +98,7 @@ def _axes(rows: Curve) -> Axes:
         own = [row for row in rows if row.response == response]
         ends = [end for row in own for end in (row.value.value, row.value.low, row.value.high, row.control)]
         domain = logarithmic(ends, 1.1) if response == OF_TIME else from_zero(ends)
-        axes[response, False] = measured(domain, f"{label_of(response)}, {own[0].unit}", 3)
+        axes[response, False] = measured(domain, f"{label_of(response)}, {own[0].unit}", 4)
         ratios = [row.against_control for row in own if row.against_control is not None]
         if ratios:
             ends = [end for one in ratios for end in (one.value, one.low, one.high)]
