@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.frame import TrialFrame, of_constant_size, size_factor
@@ -76,6 +76,23 @@ class ActivityReturn:
 
 
 @dataclass(frozen=True)
+class AlignedTrial:
+    """A used trial around the decision for its first activity, second by second, and the same seconds of its
+    controls."""
+
+    trial: Attempt
+    kind: Literal["scale-out", "scale-in"]
+    curves: Mapping[str, Mapping[int, float]]
+    """Response to its values by second since the decision; those that have one."""
+    nodes: Mapping[int, int]
+    """Nodes in service in each second."""
+    arrived_s: Sequence[float]
+    """When each node of the activity came into service, or left, since the decision; in order."""
+    controls: Sequence[Mapping[str, Mapping[int, float]]]
+    """The curves of each control in the trial's block, by the same seconds of its own trial."""
+
+
+@dataclass(frozen=True)
 class Within:
     """Data within the used trials, read before the analysis, which gets frames and no store."""
 
@@ -89,6 +106,8 @@ class Within:
     around: Sequence[AroundActivity] = ()
     """Windows around the activities of the trials, in order of time within each."""
     returns: Sequence[ActivityReturn] = ()
+    aligned: Sequence[AlignedTrial] = ()
+    """The trials with an activity, each around its first."""
 
 
 class Context:

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from steelyard.analysis.statistic import ActivityReturn, AroundActivity
+from steelyard.analysis.statistic import ActivityReturn, AlignedTrial, AroundActivity
 from steelyard.heavy import pl
+from steelyard.judging.activity_phases import arrival
 from steelyard.judging.activity_windows import ActivityWindow, returned, windows, within
-from steelyard.judging.membership import Span
+from steelyard.judging.membership import Span, sizes
+from steelyard.judging.policy_points import ROUNDING_S, point
 from steelyard.model import histogram
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import ANSWERED
@@ -22,12 +24,16 @@ from steelyard.model.percentiles import quantile_ns, supported
 from steelyard.model.policy import NONE
 from steelyard.model.response import NS_PER_MS
 from steelyard.model.trial import Attempt, CellKey, TrialRecord
+from steelyard.reading.policy_points import seen_of
 from steelyard.store.read import Store
 
 SHORTEST_S: Final = 0.95
 """Least time of operations that a window has numbers of: an interval of 1 s whose end the load may have cut off."""
 WHOLE: Final = 0.5
 """Least part of a trial's longest interval that an interval must have lasted to be a second of its series."""
+AROUND_S: Final = (-120, 300)
+"""Seconds around a decision that are aligned."""
+CPU: Final = "cpu_percent_mean"
 PERCENTILES: Final = {"response_ms_p50": 0.5, "response_ms_p99": 0.99}
 
 
@@ -79,23 +85,53 @@ class TrialOperations:
         return values
 
     @cached_property
+    def answered(self) -> dict[int, tuple[int, int]]:
+        """Answered operations of each interval that has any, and twice the sum of their response times, ns."""
+        # Whole numbers, as in `within_trials.series`.
+        twice_ns = ((pl.col("low") + pl.col("high")) * pl.col("count")).sum()
+        sums = self.rows.filter("answered").group_by("place").agg(pl.col("count").sum(), twice_ns.alias("twice_ns"))
+        return {place: (operations, twice) for place, operations, twice in sums.iter_rows()}
+
+    @cached_property
     def means(self) -> list[tuple[float, float]]:
         """When each interval began, and the mean response time in it, ms; infinite without an answered operation."""
-        # Twice the sum of nanoseconds, whole numbers, as in `within_trials.series`.
-        twice_ns = ((pl.col("low") + pl.col("high")) * pl.col("count")).sum()
-        sums = self.rows.filter("answered").group_by("place").agg(twice_ns / pl.col("count").sum() / (2 * NS_PER_MS))
-        known = dict(sums.iter_rows())
-        return [(span.begun_s, known.get(place, math.inf)) for place, span in self.intervals.items()]
+        return [
+            (span.begun_s, _mean_ms(*self.answered[place]) if place in self.answered else math.inf)
+            for place, span in self.intervals.items()
+        ]
+
+    def curves(self, at_s: float) -> dict[str, dict[int, float]]:
+        """Response to its values in the whole seconds since `at_s` of the trial, as far as AROUND_S reaches. Second 0
+        begins with the interval whose beginning is nearest, so seconds are exact to half an interval."""
+        zero = round((at_s - self.first_s) / self.step_s)
+        seconds: dict[int, list[int]] = {}
+        for place in self.intervals:
+            second = math.floor((place - zero) * self.step_s + ROUNDING_S)
+            if AROUND_S[0] <= second < AROUND_S[1]:
+                seconds.setdefault(second, []).append(place)
+        times, rates = {}, {}
+        for second, places in seconds.items():
+            sums = [self.answered.get(place, (0, 0)) for place in places]
+            operations = sum(n for n, _ in sums)
+            rates[second] = operations / math.fsum(self.intervals[place].seconds for place in places)
+            if operations:
+                times[second] = _mean_ms(operations, sum(twice for _, twice in sums))
+        return {"response_ms_mean": times, "throughput_per_s": rates}
+
+
+def _mean_ms(operations: int, twice_ns: int) -> float:
+    return twice_ns / operations / (2 * NS_PER_MS)
 
 
 def around_activities(
     store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]]
-) -> tuple[list[AroundActivity], list[ActivityReturn]]:
-    """Every window around the activities of these trials, and when their response times were back. Searches have none:
-    their windows are of several rates."""
+) -> tuple[list[AroundActivity], list[ActivityReturn], list[AlignedTrial]]:
+    """Every window around the activities of these trials, when their response times were back, and their seconds
+    around the first. Searches have none: their windows are of several rates."""
     every = [record for records in cells.values() for record in records if record.search is None]
     around: list[AroundActivity] = []
     returns: list[ActivityReturn] = []
+    aligned: list[AlignedTrial] = []
     for block in sorted({record.block for record in every if record.activities}):
         of_block = [record for record in every if record.block == block]
         read: dict[Attempt, TrialOperations | None] = {}
@@ -104,19 +140,20 @@ def around_activities(
             if own is None:
                 continue
             controls = [
-                operations
+                (other, operations)
                 for other in of_block
                 if _is_control(other, record) and (operations := _operations(store, other, read)) is not None
             ]
             named = windows(record)
             around += [
                 AroundActivity(
-                    record.key, window, own.values(window.spans), [one.values(window.spans) for one in controls]
+                    record.key, window, own.values(window.spans), [one.values(window.spans) for _, one in controls]
                 )
                 for window in named
             ]
             returns += _returns(record, named, own)
-    return around, returns
+            aligned.append(_aligned(store, record, own, controls))
+    return around, returns, aligned
 
 
 def _is_control(other: TrialRecord, record: TrialRecord) -> bool:
@@ -142,6 +179,34 @@ def _returns(record: TrialRecord, named: Sequence[ActivityWindow], operations: T
         if back is not None:
             returns.append(ActivityReturn(record.key, during, back))
     return returns
+
+
+def _aligned(
+    store: Store, record: TrialRecord, own: TrialOperations, controls: Sequence[tuple[TrialRecord, TrialOperations]]
+) -> AlignedTrial:
+    first, span = record.activities[0], record.measured_span
+    assert span is not None, record.key
+    at_s = first.begun_s - span[0]
+    curves = {**own.curves(at_s), CPU: _cpu(store, record, at_s)}
+    steps = [(-math.inf, record.settings.site.nodes), *sizes(record.settings.site.nodes, record.activities)]
+    nodes = {
+        second: next(size for t_s, size in reversed(steps) if t_s <= first.begun_s + second + 0.5)
+        for second in range(*AROUND_S)
+    }
+    arrived = (arrival(first, node) for node in first.nodes)
+    arrived_s = sorted(mark.t_s - first.begun_s for mark in arrived if mark is not None)
+    same = [{**operations.curves(at_s), CPU: _cpu(store, other, at_s)} for other, operations in controls]
+    return AlignedTrial(record.key, first.kind, curves, nodes, arrived_s, same)
+
+
+def _cpu(store: Store, record: TrialRecord, at_s: float) -> dict[int, float]:
+    """Mean CPU of the nodes in service in each second since `at_s` of a trial, as a policy that follows it sees it."""
+    span = record.measured_span
+    assert span is not None, record.key
+    seen = seen_of(CPU, record, store.samples(record), store.facts(record), pl.DataFrame())
+    seconds = range(max(AROUND_S[0], math.ceil(-at_s)), min(AROUND_S[1], math.floor(span[1] - span[0] - at_s)))
+    points = ((second, point(CPU, at_s + second + 1, 1.0, span[0], seen).value) for second in seconds)
+    return {second: value for second, value in points if value is not None}
 
 
 def _operations(

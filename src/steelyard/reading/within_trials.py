@@ -56,10 +56,11 @@ def within_trials(
         per_treatment.append(Seconds(dict(treatment), series(response, records)))
         if named:
             sampled.append(Seconds(dict(treatment), [_sampled(store, record, named) for record in records]))
-    around, returns = around_activities(store, cells)
+    around, returns, aligned = around_activities(store, cells)
     of_analysis = Within(
-        seconds=per_treatment, percentiles=quantiles, pooled=pooled, sampled=sampled, around=around, returns=returns
-    )
+        seconds=per_treatment, percentiles=quantiles, pooled=pooled, sampled=sampled, around=around, returns=returns,
+        aligned=aligned,
+    )  # fmt: skip
     return TrialsWithin(of_analysis, histograms)
 
 

@@ -15,6 +15,7 @@ from steelyard.analysis.statistics.activities import NodeActivity
 from steelyard.analysis.statistics.activity_phase import ActivityPhase
 from steelyard.analysis.statistics.activity_response import ActivityResponse
 from steelyard.analysis.statistics.activity_return import ReturnTime
+from steelyard.analysis.statistics.aligned import AlignedSecond
 from steelyard.analysis.statistics.anova import AnovaTerm
 from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.comparison import Comparison
@@ -104,14 +105,15 @@ def _laws(page: Drawing) -> Markup:
 
 
 def _activities(page: Drawing) -> Markup:
-    """Responses before, during and after, seconds of each phase over trials, by whose clock, derived thresholds, and
-    every node."""
+    """Responses before, during and after, and around the decision, seconds of each phase over trials, by whose clock,
+    derived thresholds, and every node."""
     nodes = grid(page.this, NodeActivity)
     if nodes is None:
         return Markup()
     html = paragraphs([lacking(page.page_input.study, page.records)], "note")
     for row in (ActivityResponse, ReturnTime):
         html += page.table(grid(page.this, row), own=False)
+    html += page.named("aligned")
     html += paragraphs(activity_words(page.records))
     html += page.table(grid(page.this, ActivityPhase), own=False) + page.table(grid(page.this, DerivedThreshold), own=False)
     return html + page.folded(nodes, own=False)
@@ -256,7 +258,11 @@ FORMS: Final[tuple[Form, ...]] = (
     Form("every-cell", lambda page: page.table(cells(page.this), sortable=True), (Summary,)),
     Form("size", lambda page: page.named("regression") + page.table(regressions(page.this)), (Regression,)),
     Form("size", _laws, (LawFit, LawValue)),
-    Form("activities", _activities, (ActivityResponse, ReturnTime, Elasticity, ActivityPhase, NodeActivity)),
+    Form(
+        "activities",
+        _activities,
+        (ActivityResponse, ReturnTime, AlignedSecond, Elasticity, ActivityPhase, NodeActivity),
+    ),
     Form("interactions", _interactions, (Interaction,)),
     Form("response-time", _response_time),
     Form("within", drawn_trials.over_time),

@@ -8,8 +8,12 @@ import polars as pl
 import pytest
 
 from steelyard.judging.membership import Span
+from steelyard.model.sample import Sample
+from steelyard.plan import expand
 from steelyard.reading.around_activities import TrialOperations
 from steelyard.reading.reading import read
+from steelyard.store.write import StoreWriter
+from steelyard.study.read import read_text
 from tests.unit.report import growing
 
 
@@ -52,3 +56,54 @@ def test_the_control_is_of_the_same_block_and_settings(tmp_path: Path) -> None:
     assert {one.trial for one in around} == {one.key for one in found.records if one.activities}
     assert len({one.trial for one in around}) == 8
     assert {len(one.controls) for one in around} == {1}
+
+
+def test_seconds_begin_with_the_interval_nearest_to_the_decision() -> None:
+    rates = operations(3, without=5).curves(20.4)["throughput_per_s"]
+    assert list(rates) == list(range(-20, 40)), "interval 20 begins at 20.1 s"
+    assert list(operations().curves(20.7)["throughput_per_s"]) == list(range(-21, 39))
+    times = operations(3, without=5).curves(20.4)["response_ms_mean"]
+    assert (rates[-17], rates[-15], rates[0], rates[39]) == (0.0, 0.0, 1000.0, pytest.approx(1000.0))
+    assert {-17, -15} & times.keys() == set(), "no operation, no time"
+    assert set(times.values()) == {5.0}
+
+
+def test_shorter_intervals_are_added_up_to_seconds() -> None:
+    """Quarters of a second with 10, 20, 30 and 40 operations of 1, 2, 3 and 4 ms."""
+    quarters = [(place, True, *[(place % 4 + 1) * 1_000_000] * 2, (place % 4 + 1) * 10) for place in range(40)]
+    frame = pl.DataFrame(quarters, schema=["place", "answered", "low", "high", "count"], orient="row")
+    curves = TrialOperations(frame, first_s=0.0, last_s=10.0, step_s=0.25).curves(5.0)
+    assert curves["throughput_per_s"] == dict.fromkeys(range(-5, 5), 100.0)
+    assert curves["response_ms_mean"] == dict.fromkeys(range(-5, 5), 3.0)
+
+
+def test_cpu_around_the_decision_is_that_of_the_nodes_in_service(tmp_path: Path) -> None:
+    """Nodes of 2 cores: those of the beginning use 1.0, those that join 0.4 from their start on."""
+    text = growing.STUDY.replace("starts = 4", "starts = 1")
+    study = read_text(text)
+    with StoreWriter(tmp_path, study.study.name) as writer:
+        writer.intend(study, text, expand(study))
+        for record in growing.records(text):
+            draft = writer.draft(record.id, record.attempt)
+            draft.intervals("l1", growing.intervals(record.begun_s, *record.activities))
+            for node in ("n1", "n2", "n3", *(node for activity in record.activities for node in activity.nodes)):
+                first, cores = (0, 1.0) if node in ("n1", "n2", "n3") else (21, 0.4)
+                readings = [(record.begun_s + second, cores) for second in range(first, growing.SECONDS + 2)]
+                samples = [
+                    Sample(t_s, node, f"node_cpu_{kind}_cores", value / 2)
+                    for t_s, value in readings
+                    for kind in ("user", "system")
+                ]
+                draft.samples(node, samples)
+                draft.facts(node, {"role": "database", "cores": "2"})
+            draft.seal(record)
+        folder = writer.folder
+    (trial,) = read(folder).within.of_analysis.aligned
+    cpu = trial.curves["cpu_percent_mean"]
+    assert (min(cpu), max(cpu)) == (-20, 39)
+    assert (cpu[0], cpu[10], cpu[13]) == tuple(map(pytest.approx, (50.0, 50.0, (3 * 50 + 20) / 4)))
+    assert cpu[39] == pytest.approx((3 * 50 + 2 * 20) / 5)
+    (control,) = trial.controls
+    assert list(control["cpu_percent_mean"].values()) == pytest.approx([50.0] * 60)
+    assert (trial.nodes[0], trial.nodes[13], trial.nodes[39]) == (3, 4, 5)
+    assert trial.arrived_s == pytest.approx([11.11, 22.22])

@@ -60,6 +60,16 @@ def test_the_plane_of_elasticity_precedes_its_table(tmp_path: Path, page: str) -
     assert "theta under" not in without
 
 
+def test_curves_around_the_decision_follow_the_tables_of_what_it_costs(page: str) -> None:
+    inside = page.partition('id="activities"')[2].partition("</section>")[0]
+    order = [inside.index(f'id="{name}"') for name in ("table-activity-return", "aligned", "table-activity-phase")]
+    assert order == sorted(order)
+    words = section(page, "activities")
+    assert "4 trials: no band" in words
+    assert "throughput, operations/s" in words
+    assert 'id="table-aligned"' not in page, "the figure shows it; its numbers are below it and in files"
+
+
 def test_what_a_join_costs_is_in_the_answer_and_in_the_section(page: str) -> None:
     answer = section(page, "answer")
     assert (
@@ -86,4 +96,5 @@ def test_both_tables_are_printed_and_written(tmp_path: Path, capsys: pytest.Capt
     printed = json.loads(capsys.readouterr().out)
     assert len(printed["activities"]["rows"]) == 8
     assert len(printed["activity_phase"]["rows"]) == 12
+    assert len(printed["aligned"]["rows"]) == 2 * 60
     assert (tmp_path / "tables" / "activities.csv").read_text(encoding="utf-8").count("\n") == 9

@@ -13,7 +13,7 @@ from steelyard.reading.report_input import ReportInput
 from steelyard.report.data.chart_rows import n_range
 from steelyard.report.data.presentation import Figure, Panel, View, view
 from steelyard.report.draw.plot import NARROW_PX, WIDE_PX
-from steelyard.report.figures import forest, node_traces, timelines
+from steelyard.report.figures import aligned, forest, node_traces, timelines
 from steelyard.report.figures.elasticity import plane
 from steelyard.report.figures.forest import ForestRow
 from steelyard.report.figures.interactions import profiles
@@ -62,7 +62,7 @@ def _forest_row(comparison: Comparison) -> ForestRow:
 
 
 MAKERS: Final[tuple[Callable[[View], Figure | None], ...]] = (
-    main_chart, forests, regressions, laws, plane, profiles, spread, percentiles, rate_curves,
+    main_chart, forests, regressions, laws, aligned.curves, plane, profiles, spread, percentiles, rate_curves,
 )  # fmt: skip
 """Figures that need the results only. One that names its `Figure.section` is at the end of that section of the
 page; nothing else must know it. Any other has its place in `report/forms.py`."""
