@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from tools.coverage import interactions, looks, models, sides, single, trends
+from tools.coverage import changes, interactions, looks, models, sides, single, trends
 from tools.coverage.page import BROKEN, FIGURES, figures, page, table
 from tools.coverage.tally import Case, Line, count
 
@@ -24,7 +24,10 @@ SEED = 20261121
 @functools.cache
 def every_case() -> tuple[Case, ...]:
     """All cells of the coverage report, in its order."""
-    return (*single.cases(), *sides.cases(), *models.cases(), *trends.cases(), *interactions.cases(), *looks.cases())
+    return (
+        *single.cases(), *sides.cases(), *models.cases(), *trends.cases(), *interactions.cases(), *looks.cases(),
+        *changes.cases(),
+    )  # fmt: skip
 
 
 def run(places: Sequence[int], studies: int, seed: int, processes: int = 1) -> list[Line]:

@@ -1,4 +1,4 @@
-"""Operations before, during and after activities of trials, and of their controls in the same seconds.
+"""Responses before, during and after activities of trials, and of their controls in the same seconds.
 
 Only trials with activities and their controls are read: other stores cost nothing.
 """
@@ -15,6 +15,7 @@ from steelyard.analysis.statistic import ActivityReturn, AroundActivity
 from steelyard.heavy import pl
 from steelyard.judging.activity_windows import ActivityWindow, returned, windows, within
 from steelyard.judging.membership import Span
+from steelyard.judging.policy_points import Seen, mean_in_service
 from steelyard.model import histogram
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import ANSWERED
@@ -22,12 +23,14 @@ from steelyard.model.percentiles import quantile_ns, supported
 from steelyard.model.policy import NONE
 from steelyard.model.response import NS_PER_MS
 from steelyard.model.trial import Attempt, CellKey, TrialRecord
+from steelyard.reading.policy_points import seen_of
 from steelyard.store.read import Store
 
 SHORTEST_S: Final = 0.95
 """Least time of operations that a window has numbers of: an interval of 1 s whose end the load may have cut off."""
 WHOLE: Final = 0.5
 """Least part of a trial's longest interval that an interval must have lasted to be a second of its series."""
+CPU: Final = "cpu_percent_mean"
 PERCENTILES: Final = {"response_ms_p50": 0.5, "response_ms_p99": 0.99}
 
 
@@ -88,6 +91,21 @@ class TrialOperations:
         return [(span.begun_s, known.get(place, math.inf)) for place, span in self.intervals.items()]
 
 
+@dataclass(frozen=True)
+class TrialData:
+    """What the windows of a trial are computed from."""
+
+    record: TrialRecord
+    operations: TrialOperations
+    seen: Seen = field(repr=False)
+
+    def values(self, spans: Sequence[Span]) -> dict[str, float]:
+        """Response to its value in the spans: those of operations, and the CPU of the nodes in service."""
+        begun_s = self.record.measured_span[0] if self.record.measured_span else 0.0
+        cpu = mean_in_service(CPU, spans, begun_s, self.seen)
+        return self.operations.values(spans) | ({} if cpu is None else {CPU: cpu})
+
+
 def around_activities(
     store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]]
 ) -> tuple[list[AroundActivity], list[ActivityReturn]]:
@@ -98,15 +116,15 @@ def around_activities(
     returns: list[ActivityReturn] = []
     for block in sorted({record.block for record in every if record.activities}):
         of_block = [record for record in every if record.block == block]
-        read: dict[Attempt, TrialOperations | None] = {}
+        read: dict[Attempt, TrialData | None] = {}
         for record in of_block:
-            own = _operations(store, record, read) if record.activities else None
+            own = _data(store, record, read) if record.activities else None
             if own is None:
                 continue
             controls = [
-                operations
+                data
                 for other in of_block
-                if _is_control(other, record) and (operations := _operations(store, other, read)) is not None
+                if _is_control(other, record) and (data := _data(store, other, read)) is not None
             ]
             named = windows(record)
             around += [
@@ -115,7 +133,7 @@ def around_activities(
                 )
                 for window in named
             ]
-            returns += _returns(record, named, own)
+            returns += _returns(record, named, own.operations)
     return around, returns
 
 
@@ -144,16 +162,16 @@ def _returns(record: TrialRecord, named: Sequence[ActivityWindow], operations: T
     return returns
 
 
-def _operations(
-    store: Store, record: TrialRecord, read: dict[Attempt, TrialOperations | None]
-) -> TrialOperations | None:
-    """The operations of a trial, read once; None without a measured phase or an operation."""
+def _data(store: Store, record: TrialRecord, read: dict[Attempt, TrialData | None]) -> TrialData | None:
+    """The data of a trial, read once; None without a measured phase or an operation."""
     if record.key not in read:
-        read[record.key] = _read(store, record)
+        operations = _operations(store, record)
+        seen = seen_of(CPU, record, store.samples(record), store.facts(record), pl.DataFrame())
+        read[record.key] = None if operations is None else TrialData(record, operations, seen)
     return read[record.key]
 
 
-def _read(store: Store, record: TrialRecord) -> TrialOperations | None:
+def _operations(store: Store, record: TrialRecord) -> TrialOperations | None:
     if record.measured_span is None:
         return None
     rows = store.operations([record], record.measured_phases).collect(engine="streaming")

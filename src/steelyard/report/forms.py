@@ -14,7 +14,6 @@ from steelyard.analysis.statistics import anova
 from steelyard.analysis.statistics.activities import NodeActivity
 from steelyard.analysis.statistics.activity_phase import ActivityPhase
 from steelyard.analysis.statistics.activity_response import ActivityResponse
-from steelyard.analysis.statistics.activity_return import ReturnTime
 from steelyard.analysis.statistics.anova import AnovaTerm
 from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.comparison import Comparison
@@ -30,6 +29,7 @@ from steelyard.analysis.statistics.regression import Regression
 from steelyard.analysis.statistics.search import SearchRow
 from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.time_to_event import EventTime
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.validity import Validity
@@ -104,13 +104,13 @@ def _activities(page: Drawing) -> Markup:
     """Responses before, during and after, how well the nodes met the demand, seconds of each phase over trials, by
     whose clock, and every node."""
     nodes = grid(page.this, NodeActivity)
-    if nodes is None:
+    if nodes is None and not page.results.of(EventTime):
         return Markup()
     html = paragraphs([lacking(page.page_input.study, page.records)], "note")
-    for row in (ActivityResponse, ReturnTime):
+    for row in (ActivityResponse, EventTime):
         html += page.table(grid(page.this, row), own=False)
     html += page.named("elasticity") + page.table(grid(page.this, Elasticity), own=False)
-    html += paragraphs(activity_words(page.records))
+    html += paragraphs(activity_words(page.records) if nodes is not None else ())
     return html + page.table(grid(page.this, ActivityPhase), own=False) + page.folded(nodes, own=False)
 
 
@@ -253,7 +253,7 @@ FORMS: Final[tuple[Form, ...]] = (
     Form("every-cell", lambda page: page.table(cells(page.this), sortable=True), (Summary,)),
     Form("size", lambda page: page.named("regression") + page.table(regressions(page.this)), (Regression,)),
     Form("size", _laws, (LawFit, LawValue)),
-    Form("activities", _activities, (ActivityResponse, ReturnTime, Elasticity, ActivityPhase, NodeActivity)),
+    Form("activities", _activities, (ActivityResponse, EventTime, Elasticity, ActivityPhase, NodeActivity)),
     Form("interactions", _interactions, (Interaction,)),
     Form("response-time", _response_time),
     Form("within", drawn_trials.over_time),
