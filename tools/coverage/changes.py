@@ -15,7 +15,7 @@ from steelyard.analysis.statistics.activity_response import effect_of, rows_of_a
 from steelyard.judging.activity_windows import ActivityWindow, WindowName
 from steelyard.judging.membership import Span
 from tools.coverage.planted import Numbers
-from tools.coverage.tally import CONFIDENCE, Case, Draw, Outcome, held
+from tools.coverage.tally import CONFIDENCE, Case, Draw, Outcome, Use, held
 
 CENSORED = "Censored times"
 CHANGES = "Before and after a change of size"
@@ -62,7 +62,8 @@ def _restricted() -> Iterator[Case]:
     }
     truths["normal, 430 s, sd 60 s"] = 430.0, lambda rng, shape: rng.normal(430, 60, shape)
     truths["30% never, others normal, 430 s, sd 60 s"] = 0.3 * TAU_S + 0.7 * 430, _never_or_near
-    name, normal = "t on the logit: `restricted_mean`", (("normal, Greenwood's variance", "not used"),)
+    name = "t on the logit: `restricted_mean`"
+    normal: tuple[tuple[str, Use], ...] = (("normal, Greenwood's variance", "not used"),)
     for words, (truth, times) in truths.items():
         for n in STARTS:
             about = f"{words}; cut at {TAU_S:.0f} s"
@@ -113,8 +114,7 @@ def _share(n: int, p: float) -> Draw:
 def _permuted(n: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         for a, b in rng.exponential(400, (studies, 2, n)).tolist():
-            sides = [_watched(times, [TAU_S] * n, name) for times, name in ((a, "a"), (b, "b"))]
-            tested = censored.difference(*sides, rng)
+            tested = censored.difference(_watched(a, [TAU_S] * n, "a"), _watched(b, [TAU_S] * n, "b"), rng)
             yield None if tested is None else tested[1] >= 1 - CONFIDENCE
 
     return draw

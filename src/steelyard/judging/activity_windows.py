@@ -30,7 +30,7 @@ class ActivityWindow(NamedTuple):
 
     activity: int
     """Which activity of the trial, from 1."""
-    kind: str
+    kind: Literal["scale-out", "scale-in"]
     nodes: int
     """Nodes that join or leave in the activity."""
     name: WindowName

@@ -189,17 +189,14 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
         for record in records:
             for response, value in values_of(record, wanted):
                 values.setdefault((name, response), {}).setdefault(record.start, []).append(value)
-        numbers, remarks = {}, _shared(records)
-        if any(record.settings.policy.changes for record in records):
-            numbers, unlike = _of_changes(ours, name, records, wanted, values)
-            remarks |= unlike
-        numbers |= _numbers(name, values, ours.study.analysis.confidence)
+        of_changes, unlike = _of_changes(ours, name, records, wanted, values)
+        numbers = of_changes | _numbers(name, values, ours.study.analysis.confidence)
         trials = {
             response: tuple(value for start in by_start.values() for value in start)
             for (treatment_name, response), by_start in values.items()
             if treatment_name == name
         }
-        treatments.append(Own(name, facets(ours, records), len(records), numbers, remarks, trials))
+        treatments.append(Own(name, facets(ours, records), len(records), numbers, _shared(records) | unlike, trials))
     return treatments, values
 
 
@@ -209,6 +206,8 @@ def _of_changes(
     """Numbers of trials under a policy, with reasons why they are not comparable: when they scaled out, how long nodes
     joined, and Cohen's d of a window against before. Adds responses in windows around the first scale-out to `values`.
     """
+    if not any(record.settings.policy.changes for record in records):
+        return {}, {}
     confidence, starts = ours.study.analysis.confidence, {record.key: record.start for record in records}
     done = {record.key for record in records if record.activities and record.activities[0].outcome == "done"}
     first = [
@@ -225,18 +224,18 @@ def _of_changes(
                 if response in one.values:
                     of_response = values.setdefault((name, in_window(response, window)), {})
                     of_response.setdefault(starts[one.trial], []).append(one.values[response])
-            both = [(starts[trial], *pair) for trial, *pair in before_and(of_window, before, response)]
+            both = [(starts[trial], *pair) for trial, pair in before_and(of_window, before, response)]
             if effect := effect_of(both, confidence, paired=True, falls=True):
                 numbers[in_window(response, window), "cohens_d"] = effect
         lengths = [(starts[one.trial], one.window.seconds) for one in of_window if one.trial in done]
         if window == "during" and lengths:
             numbers[JOINING, "mean"] = estimates.by_start(lengths, "s", confidence)
-    watched = [one for record in records if (one := until_scaled_out(record)) is not None]
+    watched = [trial for record in records if (trial := until_scaled_out(record)) is not None]
     if not watched:
         return numbers, {}
     of_s = censored.watched_by_half(watched)
     numbers[SCALED_OUT_AT, "mean"] = censored.restricted_mean(watched, of_s, confidence)
-    lacking = sum(one.after_s is None for one in watched)
+    lacking = sum(trial.after_s is None for trial in watched)
     why = f"{lacking} of {count(len(watched), 'trial')} did not scale out: ours is the restricted mean of {of_s:.0f} s"
     return numbers, {SCALED_OUT_AT: (why,)} if lacking else {}
 

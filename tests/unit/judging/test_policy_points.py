@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.judging.policy_points import Seen, mean_in_service, metrics, point
 from steelyard.judging.membership import Span
+from steelyard.judging.policy_points import Seen, mean_in_service, metrics, point
 from steelyard.model.activity import Activity, Mark
 
 BEGUN_S = 1000.0

@@ -1,4 +1,4 @@
-"""Trials under a policy beside the tables of srinadhuni2018: before and after of the same trials, and when they grew."""
+"""Trials under a policy next to the tables of srinadhuni2018: before and after of one trial, and when they grew."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def rows_of_activity(
             controlled = [(units[trial][1], own / control) for trial, (own, control) in ratios.items() if control]
             both = before_and(of_window, before, response) if name != "before" else []
             effects = [
-                effect_of([(units[trial][0], *pair) for trial, *pair in both], confidence, paired=paired)
+                effect_of([(units[trial][0], *pair) for trial, pair in both], confidence, paired=paired)
                 for paired in (True, False)
             ]
             yield ActivityResponse(
@@ -127,10 +127,10 @@ def rows_of_activity(
 
 def before_and(
     of_window: Sequence[AroundActivity], before: Mapping[Attempt, AroundActivity], response: str
-) -> list[tuple[Attempt, float, float]]:
+) -> list[tuple[Attempt, tuple[float, float]]]:
     """Trials with a value before and in a window: trial, both values."""
     return [
-        (one.trial, before[one.trial].values[response], one.values[response])
+        (one.trial, (before[one.trial].values[response], one.values[response]))
         for one in of_window
         if response in one.values and one.trial in before and response in before[one.trial].values
     ]

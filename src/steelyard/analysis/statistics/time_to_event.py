@@ -136,7 +136,8 @@ def _back(context: Context) -> Iterator[_Group]:
         trials = context.frame.where(treatment).select("trial_id", "attempt", "start").rows()
         starts = {(trial, attempt): start for trial, attempt, start in trials}
         own = [one for one in returns if one.trial in starts]
-        for activity, kind in sorted({(one.during.activity, one.during.kind) for one in own}):
+        kinds: list[tuple[int, Kind]] = sorted({(one.during.activity, one.during.kind) for one in own})
+        for activity, kind in kinds:
             of_activity = [one for one in own if (one.during.activity, one.during.kind) == (activity, kind)]
             watched = [Watched(starts[one.trial], one.returned.watched_s, one.returned.seconds) for one in of_activity]
             yield _Group(treatment, "back", activity, kind, watched, of_activity)
