@@ -15,7 +15,7 @@ from steelyard.judging.membership import Span
 from steelyard.model.activity import STREAMED, STREAMING, Activity
 from steelyard.model.trial import TrialRecord
 
-WindowName = Literal["before", "during", "streaming", "after"]
+WindowName = Literal["before", "during", "streaming", "after", "from decision"]
 CALM_S: Final = 10
 """Seconds on end within the range of before after which a response time is back, and fewest seconds of a before."""
 DEVIATIONS: Final = 3.0
@@ -30,7 +30,7 @@ class ActivityWindow(NamedTuple):
 
     activity: int
     """Which activity of the trial, from 1."""
-    kind: str
+    kind: Literal["scale-out", "scale-in"]
     nodes: int
     """Nodes that join or leave in the activity."""
     name: WindowName
@@ -49,6 +49,8 @@ class Return(NamedTuple):
     seconds: float | None
     """Since the beginning of the activity; 0 if it never left the range; None if it was not back before the next
     activity or the end of the trial."""
+    watched_s: float
+    """Until when it could have been back, since the beginning of the activity."""
 
 
 def windows(record: TrialRecord) -> tuple[ActivityWindow, ...]:
@@ -63,11 +65,13 @@ def windows(record: TrialRecord) -> tuple[ActivityWindow, ...]:
     windows = []
     for place, activity in enumerate(record.activities):
         streamed = [Span(from_s - zero_s, to_s - zero_s) for from_s, to_s in _streaming(activity)]
+        until_s = begins[place + 1] if place + 1 < len(begins) else measured.ended_s
         named: dict[WindowName, list[Span]] = {
             "before": [Span(ends[place - 1] if place else 0.0, begins[place])],
             "during": [Span(begins[place], ends[place])],
             "streaming": streamed,
-            "after": [Span(ends[place], begins[place + 1] if place + 1 < len(begins) else measured.ended_s)],
+            "after": [Span(ends[place], until_s)],
+            "from decision": [Span(begins[place], until_s)],
         }
         for name, spans in named.items():
             inside = tuple(part for span in spans if (part := span.within(measured)).seconds > 0)
@@ -111,15 +115,16 @@ def returned(
     limit = statistics.fmean(known) + DEVIATIONS * statistics.stdev(known)
     rest = [(t_s, mean) for t_s, mean in means if _lies(t_s, step_s, Span(during.begun_s, after.ended_s))]
     out = [place for place, (t_s, mean) in enumerate(rest) if mean > limit and t_s < during.ended_s]
+    watched_s = max(0.0, after.ended_s - during.begun_s - CALM_S)
     if not out:
-        return Return(0.0)
+        return Return(0.0, watched_s)
     back = out[-1] + 1
     for place in range(back, len(rest)):
         if rest[place][1] > limit:
             back = place + 1
         elif place + 1 - back >= calm:
-            return Return(rest[back][0] - during.begun_s)
-    return Return(None)
+            return Return(rest[back][0] - during.begun_s, watched_s)
+    return Return(None, watched_s)
 
 
 def _lies(t_s: float, step_s: float, span: Span) -> bool:

@@ -1,5 +1,6 @@
 """Points of the metric that a scaling policy follows: one per period of the measured phase. Pure: the laboratory asks
-policies with them, and verification and replay compute them again from what is stored."""
+policies with them, and verification and replay compute them again from what is stored. Windows around activities have
+means of the same readings."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steelyard.judging.measures import Facts, Readings, nodes_of, over_time, pieces_of, points
-from steelyard.judging.membership import serving
+from steelyard.judging.measures import COVERED, Facts, Readings, nodes_of, over_time, pieces_of, points
+from steelyard.judging.membership import ALWAYS, Span, in_service, serving
 from steelyard.judging.trial_responses import quantile_ms
 from steelyard.model import histogram, responses
 from steelyard.model.activity import Activity
@@ -63,6 +64,25 @@ def point(metric: str, end_s: float, period_s: float, begun_s: float, seen: Seen
     ]
     known = [mean for mean in means if mean is not None]
     return Point(end_s, math.fsum(known) / len(known) if known else None, len(known))
+
+
+def mean_in_service(metric: str, windows: Sequence[Span], begun_s: float, seen: Seen) -> float | None:
+    """Mean of a measure over windows of the measured phase, which began at `begun_s`, and over the nodes that served in
+    them, each weighed by the time in which it did. None if readings cover too little of that time."""
+    measure = responses.of(metric).measure
+    assert measure is not None, metric
+    served, seconds, pieces = in_service(seen.activities), 0.0, []
+    for node in nodes_of(measure, seen.readings, seen.facts, seen.shares):
+        for window in windows:
+            whole = Span(begun_s + window.begun_s, begun_s + window.ended_s)
+            there = served.get(node, ALWAYS).within(whole)
+            near = {node: _near(seen.readings.get(node, {}), there)}
+            seconds += there.seconds
+            pieces += pieces_of(measure, node, near, seen.facts, there) or [] if there.seconds else []
+    covered = math.fsum(piece.seconds for piece in pieces)
+    if not covered or covered < COVERED * seconds:
+        return None
+    return math.fsum(piece.value * piece.seconds for piece in pieces) / covered
 
 
 def _near(

@@ -1,4 +1,4 @@
-"""Operations before, during and after activities of trials, and of their controls in the same seconds.
+"""Responses before, during and after activities of trials, and of their controls in the same seconds.
 
 Only trials with activities and their controls are read: other stores cost nothing.
 """
@@ -16,7 +16,7 @@ from steelyard.heavy import pl
 from steelyard.judging.activity_phases import arrival
 from steelyard.judging.activity_windows import ActivityWindow, returned, windows, within
 from steelyard.judging.membership import Span, sizes
-from steelyard.judging.policy_points import ROUNDING_S, point
+from steelyard.judging.policy_points import ROUNDING_S, Seen, mean_in_service, point
 from steelyard.model import histogram
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import ANSWERED
@@ -123,6 +123,31 @@ def _mean_ms(operations: int, twice_ns: int) -> float:
     return twice_ns / operations / (2 * NS_PER_MS)
 
 
+@dataclass(frozen=True)
+class TrialData:
+    """What the windows of a trial are computed from."""
+
+    record: TrialRecord
+    operations: TrialOperations
+    seen: Seen = field(repr=False)
+
+    def values(self, spans: Sequence[Span]) -> dict[str, float]:
+        """Response to its value in the spans: those of operations, and the CPU of the nodes in service."""
+        begun_s = self.record.measured_span[0] if self.record.measured_span else 0.0
+        cpu = mean_in_service(CPU, spans, begun_s, self.seen)
+        return self.operations.values(spans) | ({} if cpu is None else {CPU: cpu})
+
+    def curves(self, at_s: float) -> dict[str, dict[int, float]]:
+        """Response to its values in the whole seconds since `at_s` of the trial: those of operations, and the CPU of
+        the nodes in service, as a policy that follows it sees it."""
+        span = self.record.measured_span
+        assert span is not None, self.record.key
+        seconds = range(max(AROUND_S[0], math.ceil(-at_s)), min(AROUND_S[1], math.floor(span[1] - span[0] - at_s)))
+        points = ((second, point(CPU, at_s + second + 1, 1.0, span[0], self.seen).value) for second in seconds)
+        cpu = {second: value for second, value in points if value is not None}
+        return {**self.operations.curves(at_s), CPU: cpu}
+
+
 def around_activities(
     store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]]
 ) -> tuple[list[AroundActivity], list[ActivityReturn], list[AlignedTrial]]:
@@ -134,15 +159,15 @@ def around_activities(
     aligned: list[AlignedTrial] = []
     for block in sorted({record.block for record in every if record.activities}):
         of_block = [record for record in every if record.block == block]
-        read: dict[Attempt, TrialOperations | None] = {}
+        read: dict[Attempt, TrialData | None] = {}
         for record in of_block:
-            own = _operations(store, record, read) if record.activities else None
+            own = _data(store, record, read) if record.activities else None
             if own is None:
                 continue
             controls = [
-                (other, operations)
+                data
                 for other in of_block
-                if _is_control(other, record) and (operations := _operations(store, other, read)) is not None
+                if _is_control(other, record) and (data := _data(store, other, read)) is not None
             ]
             named = windows(record)
             around += [
@@ -151,8 +176,8 @@ def around_activities(
                 )
                 for window in named
             ]
-            returns += _returns(record, named, own)
-            aligned.append(_aligned(store, record, own, controls))
+            returns += _returns(record, named, own.operations)
+            aligned.append(_aligned(own, controls))
     return around, returns, aligned
 
 
@@ -181,13 +206,11 @@ def _returns(record: TrialRecord, named: Sequence[ActivityWindow], operations: T
     return returns
 
 
-def _aligned(
-    store: Store, record: TrialRecord, own: TrialOperations, controls: Sequence[tuple[TrialRecord, TrialOperations]]
-) -> AlignedTrial:
-    first, span = record.activities[0], record.measured_span
+def _aligned(own: TrialData, controls: Sequence[TrialData]) -> AlignedTrial:
+    record, span = own.record, own.record.measured_span
     assert span is not None, record.key
+    first = record.activities[0]
     at_s = first.begun_s - span[0]
-    curves = {**own.curves(at_s), CPU: _cpu(store, record, at_s)}
     steps = [(-math.inf, record.settings.site.nodes), *sizes(record.settings.site.nodes, record.activities)]
     nodes = {
         second: next(size for t_s, size in reversed(steps) if t_s <= first.begun_s + second + 0.5)
@@ -195,30 +218,19 @@ def _aligned(
     }
     arrived = (arrival(first, node) for node in first.nodes)
     arrived_s = sorted(mark.t_s - first.begun_s for mark in arrived if mark is not None)
-    same = [{**operations.curves(at_s), CPU: _cpu(store, other, at_s)} for other, operations in controls]
-    return AlignedTrial(record.key, first.kind, curves, nodes, arrived_s, same)
+    return AlignedTrial(record.key, first.kind, own.curves(at_s), nodes, arrived_s, [one.curves(at_s) for one in controls])
 
 
-def _cpu(store: Store, record: TrialRecord, at_s: float) -> dict[int, float]:
-    """Mean CPU of the nodes in service in each second since `at_s` of a trial, as a policy that follows it sees it."""
-    span = record.measured_span
-    assert span is not None, record.key
-    seen = seen_of(CPU, record, store.samples(record), store.facts(record), pl.DataFrame())
-    seconds = range(max(AROUND_S[0], math.ceil(-at_s)), min(AROUND_S[1], math.floor(span[1] - span[0] - at_s)))
-    points = ((second, point(CPU, at_s + second + 1, 1.0, span[0], seen).value) for second in seconds)
-    return {second: value for second, value in points if value is not None}
-
-
-def _operations(
-    store: Store, record: TrialRecord, read: dict[Attempt, TrialOperations | None]
-) -> TrialOperations | None:
-    """The operations of a trial, read once; None without a measured phase or an operation."""
+def _data(store: Store, record: TrialRecord, read: dict[Attempt, TrialData | None]) -> TrialData | None:
+    """The data of a trial, read once; None without a measured phase or an operation."""
     if record.key not in read:
-        read[record.key] = _read(store, record)
+        operations = _operations(store, record)
+        seen = seen_of(CPU, record, store.samples(record), store.facts(record), pl.DataFrame())
+        read[record.key] = None if operations is None else TrialData(record, operations, seen)
     return read[record.key]
 
 
-def _read(store: Store, record: TrialRecord) -> TrialOperations | None:
+def _operations(store: Store, record: TrialRecord) -> TrialOperations | None:
     if record.measured_span is None:
         return None
     rows = store.operations([record], record.measured_phases).collect(engine="streaming")

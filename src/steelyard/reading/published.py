@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import estimates
+from steelyard.analysis.inference import censored, estimates
 from steelyard.analysis.inference.effect_sizes import TwoSamples, cohens_d
+from steelyard.analysis.statistics.activity_response import before_and, effect_of
+from steelyard.analysis.statistics.time_to_event import until_scaled_out
 from steelyard.analysis.treatments import label
+from steelyard.format import count
 from steelyard.judging import t_interval
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
@@ -18,6 +21,7 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.facts import isolation, of_machines, role_of
 from steelyard.model.link import NODAL
 from steelyard.model.named_level import Level
+from steelyard.model.policy import NONE
 from steelyard.model.responses import unit_of
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
@@ -27,12 +31,13 @@ from steelyard.reading.report_input import ReportInput
 from steelyard.reference import tables as shipped
 from steelyard.reference.comparison import PublishedPair
 from steelyard.reference.mapping import PLACED, Own, clashes, lay_table, unpublished
-from steelyard.reference.tables import Table
+from steelyard.reference.tables import TIMES, Table, in_window
 
 PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "insert_proportion", "scan_proportion",
                "read_modify_write_proportion")  # fmt: skip
 MIB_PER_GIB = 1024
 KINDS_OF_LINKS = ("802.11", "ethernet")
+SCALED_OUT_AT, JOINING = TIMES
 Values = dict[tuple[str, str], dict[str, list[float]]]
 """(treatment, response) to the values of its trials by start."""
 
@@ -184,14 +189,55 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
         for record in records:
             for response, value in values_of(record, wanted):
                 values.setdefault((name, response), {}).setdefault(record.start, []).append(value)
-        numbers = _numbers(name, values, ours.study.analysis.confidence)
+        of_changes, unlike = _of_changes(ours, name, records, wanted, values)
+        numbers = of_changes | _numbers(name, values, ours.study.analysis.confidence)
         trials = {
             response: tuple(value for start in by_start.values() for value in start)
             for (treatment_name, response), by_start in values.items()
             if treatment_name == name
         }
-        treatments.append(Own(name, facets(ours, records), len(records), numbers, _shared(records), trials))
+        treatments.append(Own(name, facets(ours, records), len(records), numbers, _shared(records) | unlike, trials))
     return treatments, values
+
+
+def _of_changes(
+    ours: Opened, name: str, records: Sequence[TrialRecord], wanted: Set[str], values: Values
+) -> tuple[dict[tuple[str, str], Estimate], dict[str, tuple[str, ...]]]:
+    """Numbers of trials under a policy, with reasons why they are not comparable: when they scaled out, how long nodes
+    joined, and Cohen's d of a window against before. Adds responses in windows around the first scale-out to `values`.
+    """
+    if not any(record.settings.policy.changes for record in records):
+        return {}, {}
+    confidence, starts = ours.study.analysis.confidence, {record.key: record.start for record in records}
+    done = {record.key for record in records if record.activities and record.activities[0].outcome == "done"}
+    first = [
+        one
+        for one in ours.within.of_analysis.around
+        if one.trial in starts and (one.window.activity, one.window.kind) == (1, "scale-out")
+    ]
+    numbers: dict[tuple[str, str], Estimate] = {}
+    before = {one.trial: one for one in first if one.window.name == "before"}
+    for window in dict.fromkeys(one.window.name for one in first):
+        of_window = [one for one in first if one.window.name == window]
+        for response in sorted(wanted):
+            for one in of_window:
+                if response in one.values:
+                    of_response = values.setdefault((name, in_window(response, window)), {})
+                    of_response.setdefault(starts[one.trial], []).append(one.values[response])
+            both = [(starts[trial], *pair) for trial, pair in before_and(of_window, before, response)]
+            if effect := effect_of(both, confidence, paired=True, falls=True):
+                numbers[in_window(response, window), "cohens_d"] = effect
+        lengths = [(starts[one.trial], one.window.seconds) for one in of_window if one.trial in done]
+        if window == "during" and lengths:
+            numbers[JOINING, "mean"] = estimates.by_start(lengths, "s", confidence)
+    watched = [trial for record in records if (trial := until_scaled_out(record)) is not None]
+    if not watched:
+        return numbers, {}
+    of_s = censored.watched_by_half(watched)
+    numbers[SCALED_OUT_AT, "mean"] = censored.restricted_mean(watched, of_s, confidence)
+    lacking = sum(trial.after_s is None for trial in watched)
+    why = f"{lacking} of {count(len(watched), 'trial')} did not scale out: ours is the restricted mean of {of_s:.0f} s"
+    return numbers, {SCALED_OUT_AT: (why,)} if lacking else {}
 
 
 def values_of(record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, float]]:
@@ -210,7 +256,7 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
         if treatment != name:
             continue
         of_starts = [(start, value) for start, trials in by_start.items() for value in trials]
-        every, unit = [value for _, value in of_starts], unit_of(response)
+        every, unit = [value for _, value in of_starts], unit_of(response.partition(" ")[0])
         numbers[response, "mean"] = estimates.by_start(of_starts, unit, confidence)
         numbers[response, "50%"] = estimates.if_independent(estimates.median(every, unit, confidence), len(by_start))
         if len(every) > 1:
@@ -263,6 +309,8 @@ def _derived(settings: TrialSettings) -> dict[str, str]:
         "load.consistency": str(read) if read == write else f"{read} for reads and {write} for writes",
         "system.version": f"{system.name} {system.settings.get('version', '')}".strip(),
         **_memory_gb(settings),
+        "policy.changes": "yes" if settings.policy.changes else "no" if settings.policy.name == NONE else "",
+        "policy.most": str(settings.policy.most(settings.site.nodes)),
     }
     shares = {key: float(settings.workload.settings.get(key) or 0.0) for key in PROPORTIONS}
     if sum(shares.values()) > 0:

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final
 
+from steelyard.analysis.inference.estimates import share
 from steelyard.analysis.treatments import label
 from steelyard.format import count
-from steelyard.heavy import pl, stats
+from steelyard.heavy import pl
 from steelyard.judging.membership import sizes
 from steelyard.judging.policy_points import metrics, point
 from steelyard.model.errors import StoreError, StudyError
@@ -34,7 +35,6 @@ VALID_UNTIL: Final = (
 )
 COPIES: Final = "system.replication_factor"
 """Setting with the copies of each row, below which no size is asked for, of trials without a policy."""
-EXACT: Final = "Clopper-Pearson interval over trials"
 
 
 class ReplayedTrial(Value):
@@ -167,6 +167,4 @@ def replay_of(
 
 def _treatment(treatment: dict[str, Level], trials: Sequence[ReplayedTrial]) -> ReplayedTreatment:
     fired, n = sum(trial.fired for trial in trials), len(trials)
-    ends = stats.binomtest(fired, n).proportion_ci(confidence_level=0.95, method="exact")
-    share = Estimate.of(fired / n, (float(ends.low), float(ends.high)), "", 0.95, n, EXACT)
-    return ReplayedTreatment(treatment=treatment, fired=fired, share=share)
+    return ReplayedTreatment(treatment=treatment, fired=fired, share=share(fired, n, 0.95))

@@ -34,7 +34,7 @@ class Own:
     """Facet to its level as text; unknown ones are missing."""
     n: int
     numbers: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
-    """(response, statistic) to our number, in the published unit."""
+    """(response, statistic) to our number, in the published unit; a response in a window by `tables.in_window`."""
     remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Response to reasons why ours is a different quantity, such as processors shared by the nodes."""
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -55,9 +55,22 @@ def lay_table(table: Table, own: Sequence[Own], contrasted: Contrasted) -> tuple
         return tuple(beside for row in table.wide() for beside in _computed(table, form, row, own))
     for row in table.rows:
         for column, printed in row.numbers.items():
-            spec = next((one for one in form.numbers if one.column == column and _holds(one.where, row)), None)
+            spec = _spec(form, row, column, own)
             rows.append(_compared(table, form, row, column, printed, spec, own, contrasted))
     return tuple(rows)
+
+
+def _spec(form: Form, row: Row, column: str, own: Sequence[Own]) -> Number | None:
+    """The number of ours for a column: the first that a treatment matches, otherwise one whose conditions on treatments
+    are met by some."""
+    fitting = [one for one in form.numbers if one.column == column and _holds(one.where, row)]
+    usable = [
+        one
+        for one in fitting
+        if all(any(other.facets.get(facet) == level for other in own) for facet, level in one.only.items())
+    ]
+    matched = (one for one in usable if one.response and _matching(form, one, one.cell, row, own))
+    return next(matched, next(iter([*usable, *fitting]), None))
 
 
 def clashes(table: Table, own: Sequence[Own]) -> tuple[Own, Own] | None:
@@ -124,7 +137,7 @@ def _compared(
     if spec.against is not None:
         ours = contrasted(first[0], second[0], spec.response)
     else:
-        ours = first[0].numbers.get((spec.response, spec.statistic))
+        ours = first[0].numbers.get((spec.quantity, spec.statistic))
     if ours is None:
         return _without(known, printed, "no number", (f"our trials have no {spec.response_words or spec.response}",))
     both = [first[0]] if spec.against is None else [first[0], second[0]]

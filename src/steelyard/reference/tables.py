@@ -19,6 +19,10 @@ from steelyard.reference.printed import Printed, Rounding, parse
 INDEX = "tables.toml"
 
 
+TIMES = ("scaled_out_at_s", "joining_s")
+"""Quantities of trials under a policy that are no responses: when they scaled out, and how long nodes then joined."""
+
+
 class UnknownReference(StudyError):
     """No shipped table has this name."""
 
@@ -56,9 +60,13 @@ class Number(Value):
     where: dict[str, str] = Field(default_factory=dict)
     """The rows that this concerns, by their key; all if empty."""
     response: str = ""
-    """A response of trials, or one computed from samples; empty: there is none, and `missing` gives the reason."""
+    """A response of trials, one computed from samples, or one of `TIMES`; empty: there is none, and `missing` gives the
+    reason."""
     response_words: str = ""
     statistic: Literal["mean", "sd", "cohens_d"] = "mean"
+    window: Literal["", "before", "from decision"] = ""
+    """Window around the first scale-out of a trial under a policy; Cohen's d is that of `before` less the window. The
+    whole trial, or trials of two treatments, if empty."""
     cell: dict[str, str] = Field(default_factory=dict)
     """Column of the key to our facet that must have its level, in addition to those of the form."""
     against: dict[str, str] | None = None
@@ -68,6 +76,16 @@ class Number(Value):
     unlike: tuple[str, ...] = ()
     """Reasons why the two are never exactly the same quantity."""
     missing: str = ""
+
+    @property
+    def quantity(self) -> str:
+        """The response, or the response in a window."""
+        return in_window(self.response, self.window)
+
+
+def in_window(response: str, window: str) -> str:
+    """Name of a response in a window around a change of size; of the response itself without a window."""
+    return f"{response} {window}".strip()
 
 
 class Cells(Value):

@@ -14,7 +14,6 @@ from steelyard.analysis.statistics import anova
 from steelyard.analysis.statistics.activities import NodeActivity
 from steelyard.analysis.statistics.activity_phase import ActivityPhase
 from steelyard.analysis.statistics.activity_response import ActivityResponse
-from steelyard.analysis.statistics.activity_return import ReturnTime
 from steelyard.analysis.statistics.aligned import AlignedSecond
 from steelyard.analysis.statistics.anova import AnovaTerm
 from steelyard.analysis.statistics.carried import Carried
@@ -32,6 +31,7 @@ from steelyard.analysis.statistics.regression import Regression
 from steelyard.analysis.statistics.search import SearchRow
 from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.time_to_event import EventTime
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.validity import Validity
@@ -108,13 +108,13 @@ def _activities(page: Drawing) -> Markup:
     """Responses before, during and after, and around the decision, seconds of each phase over trials, by whose clock,
     derived thresholds, and every node."""
     nodes = grid(page.this, NodeActivity)
-    if nodes is None:
+    if nodes is None and not page.results.of(EventTime):
         return Markup()
     html = paragraphs([lacking(page.page_input.study, page.records)], "note")
-    for row in (ActivityResponse, ReturnTime):
+    for row in (ActivityResponse, EventTime):
         html += page.table(grid(page.this, row), own=False)
     html += page.named("aligned")
-    html += paragraphs(activity_words(page.records))
+    html += paragraphs(activity_words(page.records) if nodes is not None else ())
     html += page.table(grid(page.this, ActivityPhase), own=False) + page.table(grid(page.this, DerivedThreshold), own=False)
     return html + page.folded(nodes, own=False)
 
@@ -261,7 +261,7 @@ FORMS: Final[tuple[Form, ...]] = (
     Form(
         "activities",
         _activities,
-        (ActivityResponse, ReturnTime, AlignedSecond, Elasticity, ActivityPhase, NodeActivity),
+        (ActivityResponse, EventTime, AlignedSecond, Elasticity, ActivityPhase, DerivedThreshold, NodeActivity),
     ),
     Form("interactions", _interactions, (Interaction,)),
     Form("response-time", _response_time),

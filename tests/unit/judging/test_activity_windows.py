@@ -38,12 +38,14 @@ def spans(*activities: Activity) -> dict[tuple[int, str], list[tuple[float, floa
 def test_windows_of_a_join_and_a_leave_follow_each_other() -> None:
     named = spans(growing.growth(ZERO_S + 20.0), left(ZERO_S + 50.0))
     assert [*named] == [
-        (1, "before"), (1, "during"), (1, "streaming"), (1, "after"), (2, "before"), (2, "during"), (2, "after"),
+        (1, "before"), (1, "during"), (1, "streaming"), (1, "after"), (1, "from decision"),
+        (2, "before"), (2, "during"), (2, "after"), (2, "from decision"),
     ]  # fmt: skip
     assert named[1, "before"] == [(0.0, 20.0)]
     assert named[1, "during"] == [(20.0, 40.2)], "to the arrival of the last node: the cleanup is after it"
     assert named[1, "streaming"] == [(25.7, 29.2), (35.8, 39.3)], "a span for each node"
     assert named[1, "after"] == named[2, "before"] == [(40.2, 50.0)]
+    assert (named[1, "from decision"], named[2, "from decision"]) == ([(20.0, 50.0)], [(50.0, 60.0)])
     assert (named[2, "during"], named[2, "after"]) == ([(50.0, 54.0)], [(54.0, 60.0)])
 
 
@@ -64,18 +66,20 @@ def back(mean_ms: Callable[[int], float], before: Span = BEFORE) -> Return | Non
 
 
 def test_it_is_back_after_the_last_second_out_of_the_range_while_the_activity_lasted() -> None:
-    assert back(lambda s: 50.0 if 25 <= s < 47 else 10.0) == Return(27.0)
-    assert back(lambda s: 50.0 if s in (21, 35) else 10.0) == Return(16.0), "quiet seconds before the streaming"
-    assert back(lambda s: math.inf if s == 30 else 10.0) == Return(11.0), "a second without an answer is out"
-    assert back(lambda s: 50.0 if 25 <= s < 40 or s == 45 else 10.0) == Return(26.0), "ten seconds on end"
+    assert back(lambda s: 50.0 if 25 <= s < 47 else 10.0) == Return(27.0, 50.0)
+    assert back(lambda s: 50.0 if s in (21, 35) else 10.0) == Return(16.0, 50.0), "quiet seconds before the streaming"
+    assert back(lambda s: math.inf if s == 30 else 10.0) == Return(11.0, 50.0), "a second without an answer is out"
+    assert back(lambda s: 50.0 if 25 <= s < 40 or s == 45 else 10.0) == Return(26.0, 50.0), "ten seconds on end"
 
 
 def test_what_never_left_is_back_at_once_and_what_did_not_return_is_censored() -> None:
-    assert back(lambda _: 10.0) == Return(0.0)
-    assert back(lambda s: 10.0 if s < 25 else 50.0) == Return(None)
-    assert back(lambda s: 50.0 if 25 <= s < 71 else 10.0) == Return(None), "nine seconds are left"
+    assert back(lambda _: 10.0) == Return(0.0, 50.0)
+    assert back(lambda s: 10.0 if s < 25 else 50.0) == Return(None, 50.0)
+    assert back(lambda s: 50.0 if 25 <= s < 71 else 10.0) == Return(None, 50.0), (
+        "nine seconds are left, so it is known up to 10 s before the end"
+    )
 
 
 def test_a_before_of_less_than_ten_seconds_has_no_range() -> None:
     assert back(lambda s: 50.0 if 25 <= s < 47 else 10.0, before=Span(11.0, 20.0)) is None
-    assert back(lambda s: 50.0 if 25 <= s < 47 else 10.0, before=Span(10.0, 20.0)) == Return(27.0)
+    assert back(lambda s: 50.0 if 25 <= s < 47 else 10.0, before=Span(10.0, 20.0)) == Return(27.0, 50.0)

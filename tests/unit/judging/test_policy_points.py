@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.judging.policy_points import Seen, metrics, point
+from steelyard.judging.membership import Span
+from steelyard.judging.policy_points import Seen, mean_in_service, metrics, point
 from steelyard.model.activity import Activity, Mark
 
 BEGUN_S = 1000.0
@@ -59,6 +60,22 @@ def test_a_node_counts_from_its_first_whole_period_in_service_on() -> None:
     known = seen({"n1": steady(0.2, range(16)), "n3": steady(1.0, range(4, 16))}, grows)
     values = [point("cpu_percent_mean", end_s, 5.0, BEGUN_S, known)[1:] for end_s in (5.0, 10.0, 15.0)]
     assert values == [(pytest.approx(20.0), 1), (pytest.approx(20.0), 1), (pytest.approx(60.0), 2)]
+
+
+def test_a_window_has_each_node_for_the_time_in_which_it_served() -> None:
+    marks = (Mark(name="started", t_s=BEGUN_S + 4, node="n3"), Mark(name="in-service", t_s=BEGUN_S + 8, node="n3"))
+    grows = Activity(kind="scale-out", nodes=("n3",), cause="", begun_s=BEGUN_S + 3, marks=marks)
+    known = seen({"n1": steady(0.2, range(17)), "n3": steady(1.0, range(4, 17))}, grows)
+
+    def mean(*windows: Span) -> float | None:
+        return mean_in_service("cpu_percent_mean", windows, BEGUN_S, known)
+
+    assert mean(Span(0.0, 8.0)) == pytest.approx(20.0), "n3 did not serve yet"
+    assert mean(Span(8.0, 16.0)) == pytest.approx(60.0)
+    assert mean(Span(4.0, 16.0)) == pytest.approx((12 * 20 + 8 * 100) / 20), "8 of 20 node-seconds"
+    assert mean(Span(0.0, 2.0), Span(10.0, 11.0)) == pytest.approx((3 * 20 + 100) / 4)
+    assert mean(Span(10.0, 16.0)) == point("cpu_percent_mean", 16.0, 6.0, BEGUN_S, known).value
+    assert mean(Span(10.0, 30.0)) is None, "readings end at 16 s"
 
 
 def test_responses_of_clients_are_of_the_intervals_that_end_within_the_period() -> None:

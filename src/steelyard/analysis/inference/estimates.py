@@ -273,6 +273,14 @@ def _ranks(n: int, fraction: float, confidence: float) -> tuple[int | None, int 
     return (int(low[-1]) if len(low) else None), (int(high[0]) if len(high) else None)
 
 
+def share(happened: int, n: int, confidence: float, over: str = "trials") -> Estimate:
+    """Fraction of n independent units, with the interval of C. J. Clopper and E. S. Pearson (Biometrika 26, 1934),
+    which covers at least as often as it promises: of 0 in 5 it ends at 52%."""
+    ends = stats.binomtest(happened, n).proportion_ci(confidence_level=confidence, method="exact")
+    method = f"Clopper-Pearson interval over {over}"
+    return Estimate.of(happened / n, (float(ends.low), float(ends.high)), "", confidence, n, method)
+
+
 def extreme(value: float, n: int, unit: str, confidence: float, what: str, over: str = "trials") -> Estimate:
     """Least, greatest or range, as measured: no interval, because more trials only push it outwards."""
     method = f"{what} of {n} {over}, as measured; no interval: more of them only push it outwards"

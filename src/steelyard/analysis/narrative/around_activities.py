@@ -7,10 +7,11 @@ from typing import Final, Literal
 
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.activity_response import ActivityResponse
-from steelyard.analysis.statistics.activity_return import ReturnTime
+from steelyard.analysis.statistics.time_to_event import EventTime
 from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import change_text
 from steelyard.format import count, number
+from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 
 Kind = Literal["scale-out", "scale-in"]
@@ -27,8 +28,9 @@ def around_activities(results: Results) -> list[str]:
     for row in results.of(ActivityResponse):
         groups.setdefault((label(row.treatment), row.activity, row.kind), []).append(row)
     several = len({name for name, *_ in groups}) > 1, len({activity for _, activity, _ in groups}) > 1
-    returns = {(label(row.treatment), row.activity, row.kind): row for row in results.of(ReturnTime)}
-    sentences: list[str] = []
+    times = results.of(EventTime)
+    returns = {(label(row.treatment), row.activity, row.kind): row for row in times if row.event == "back"}
+    sentences = list(_not_scaled_out([row for row in times if row.event == "scaled out"]))
     for key, rows in list(groups.items())[:MOST_ACTIVITIES]:
         which = [*([key[0]] if several[0] else []), *([f"activity {key[1]}"] if several[1] else [])]
         if changed := _changed(rows, which, results.response):
@@ -64,21 +66,35 @@ def _changed(rows: Sequence[ActivityResponse], which: Sequence[str], response: s
     return f"While {who} ({', '.join([*which, length])}): {text}."
 
 
-def _back(row: ReturnTime | None) -> Iterator[str]:
+def _not_scaled_out(rows: Sequence[EventTime]) -> Iterator[str]:
+    """When trials scaled out, of treatments of which some trial did not."""
+    for row in [row for row in rows if row.lacking][:MOST_ACTIVITIES]:
+        who = f" of {name}" if (name := label(row.treatment)) and len(rows) > 1 else ""
+        yield f"{row.happened} of {count(row.n, 'trial')}{who} scaled out ({share_words(row.share)}); {row.mean_words}."
+
+
+def _back(row: EventTime | None) -> Iterator[str]:
     """When the mean response time was back, and in how many trials it was not."""
     if row is None:
         return
-    trials = count(row.n, "trial")
+    trials, what = count(row.n, "trial"), "The mean response time of a second"
     if row.never_left == row.n:
-        yield f"The mean response time of a second stayed in the range of before (in all of {trials})."
+        yield f"{what} stayed in the range of before (in all of {trials})."
+    elif not row.happened:
+        yield f"{what} was not back in the range of before within the trial (in {row.lacking} of {trials})."
     elif row.median_s is None:
         yield (
-            "The mean response time of a second was not back in the range of before within the trial (in "
-            f"{row.not_within} of {trials})."
+            f"{what} was back in the range of before within the trial in {row.happened} of {trials}, too few for a "
+            f"median; {row.mean_words}."
         )
     else:
-        back = row.n - row.not_within
         yield (
-            f"The mean response time of a second was back in the range of before after {row.median_s:.0f} s "
-            f"(median; {back} of {trials} were back within the trial)."
+            f"{what} was back in the range of before after {row.median_s:.0f} s (median; {row.happened} of {trials} "
+            "were back within the trial)."
         )
+
+
+def share_words(share: Estimate) -> str:
+    """`80% [28, 99]`: a share in whole percent."""
+    ends = "" if share.low is None or share.high is None else f" [{share.low:.0f}, {share.high:.0f}]"
+    return f"{share.value:.0f}%{ends}"

@@ -14,6 +14,7 @@ from typing import Annotated, Final, Literal
 
 from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.inference import estimates
+from steelyard.analysis.inference.effect_sizes import TwoSamples, cohens_d
 from steelyard.analysis.row import HIDDEN, NO_UNIT, Column, InUnitOrNone, MeasuredTreatment
 from steelyard.analysis.statistic import AroundActivity, Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
@@ -25,8 +26,8 @@ from steelyard.model.trial import Attempt
 
 SHARE: Final = "error_percent"
 """Mostly 0 before: it has no ratio."""
-SHOWN: Final = ("response_ms_mean", "response_ms_p50", "response_ms_p99", "throughput_per_s", SHARE)
-ORDER: Final[tuple[WindowName, ...]] = ("before", "during", "streaming", "after")
+SHOWN: Final = ("response_ms_mean", "response_ms_p50", "response_ms_p99", "throughput_per_s", SHARE, "cpu_percent_mean")
+ORDER: Final[tuple[WindowName, ...]] = ("before", "during", "streaming", "after", "from decision")
 
 
 class ActivityResponse(MeasuredTreatment):
@@ -39,20 +40,28 @@ class ActivityResponse(MeasuredTreatment):
     window: WindowName
     """before: from the beginning of the measurement, or the arrival of the last node of the activity before; during:
     from the desired size to the arrival of the last node, or the end of the activity; streaming: the part of it in
-    which data were streamed to nodes that join; after: to the next activity, or the end of the measurement."""
+    which data were streamed to nodes that join; after: to the next activity, or the end of the measurement; from
+    decision: during and after together, the *after* of published studies (srinadhuni2018)."""
     seconds: Annotated[Estimate, Column(unit="s")]
     """Length of the window, mean over trials."""
     n: int
     """Used trials with a value: of a window of at least 1 s, and of a percentile with enough operations in it."""
     value: InUnitOrNone = None
     """Of the operations that ended in the load's intervals of 1 s that lie within the window, so its edges are exact to
-    1 s: geometric mean over starts with t interval on logarithms; of failed operations the mean of start means."""
+    1 s: geometric mean over starts with t interval on logarithms; of failed operations the mean of start means. Of CPU:
+    of the readings of the nodes in service, each weighed by the time in which it served."""
     ratio: Annotated[Estimate | None, Column(unit=NO_UNIT, head="times before")] = None
     """To `before` of the same trial, together with what drifts within every trial: geometric mean over starts with t
     interval on logarithms."""
     against_control: Annotated[Estimate | None, Column(unit=NO_UNIT, head="against the control")] = None
     """`ratio` over that of the control (a trial of the same block and settings whose policy is `none`) in the same
     seconds of its own trial: geometric mean over blocks with t interval on logarithms."""
+    cohens_d: Annotated[Estimate | None, Column(unit=NO_UNIT, head="d")] = None
+    """Cohen's d against `before` of the same trials: the difference of the means over starts, over sqrt((s² + s of
+    before²)/2), s their standard deviations over starts. Noncentral t interval of pairs. Above 0: more than before."""
+    cohens_d_published: Annotated[Estimate | None, Column(unit=NO_UNIT, head="d, as published")] = None
+    """The same number with the interval of independent samples, which does not use that both windows are of one
+    trial."""
     trials: Annotated[int, HIDDEN] = 0
     """Used trials with the window."""
     compared: Annotated[int, HIDDEN] = 0
@@ -72,15 +81,18 @@ def activity_responses(context: Context) -> Iterator[ActivityResponse]:
             {(one.window.activity, one.window.kind) for one in own}, key=lambda key: (key[0], -len(key[1]))
         ):
             of_activity = [one for one in own if (one.window.activity, one.window.kind) == key]
-            yield from _of_activity(treatment, of_activity, units, context.confidence)
+            yield from rows_of_activity(treatment, of_activity, units, context.confidence)
 
 
-def _of_activity(
+def rows_of_activity(
     treatment: Treatment, around: Sequence[AroundActivity], units: Mapping[Attempt, tuple[str, int]], confidence: float
 ) -> Iterator[ActivityResponse]:
+    """The rows of one activity of a treatment. `units`: trial to its start and block."""
     window = around[0].window
     before = {one.trial: one for one in around if one.window.name == "before"}
     for response in SHOWN:
+        if not any(response in one.values for one in around):
+            continue
         unit = unit_of(response)
         for name in ORDER:
             of_window = [one for one in around if one.window.name == name]
@@ -97,14 +109,47 @@ def _of_activity(
                 and (ratios := _ratios(one, before[one.trial], response))
             }  # fmt: skip
             controlled = [(units[trial][1], own / control) for trial, (own, control) in ratios.items() if control]
+            both = before_and(of_window, before, response) if name != "before" else []
+            effects = [
+                effect_of([(units[trial][0], *pair) for trial, pair in both], confidence, paired=paired)
+                for paired in (True, False)
+            ]
             yield ActivityResponse(
                 treatment=treatment, response=response, unit=unit, activity=window.activity, kind=window.kind,
                 window=name, seconds=estimates.by_start(lengths, "s", confidence), n=len(values),
                 value=_value(values, response, unit, confidence),
                 ratio=_over(((units[trial][0], own) for trial, (own, _) in ratios.items()), "start ratios", confidence),
                 against_control=_over(controlled, "block ratios", confidence),
+                cohens_d=effects[0], cohens_d_published=effects[1],
                 trials=len(of_window), compared=len(ratios), one_node=all(one.window.nodes == 1 for one in of_window),
             )  # fmt: skip
+
+
+def before_and(
+    of_window: Sequence[AroundActivity], before: Mapping[Attempt, AroundActivity], response: str
+) -> list[tuple[Attempt, tuple[float, float]]]:
+    """Trials with a value before and in a window: trial, both values."""
+    return [
+        (one.trial, (before[one.trial].values[response], one.values[response]))
+        for one in of_window
+        if response in one.values and one.trial in before and response in before[one.trial].values
+    ]
+
+
+def effect_of(
+    both: Sequence[tuple[str, float, float]], confidence: float, *, paired: bool, falls: bool = False
+) -> Estimate | None:
+    """Cohen's d over start means of (start, before, in a window), or `falls`: before less the window. None below two
+    starts, or without spread."""
+    starts: dict[str, list[tuple[float, float]]] = {}
+    for start, *pair in both:
+        starts.setdefault(start, []).append((pair[0], pair[1]))
+    means = [[math.fsum(side) / len(side) for side in zip(*pairs, strict=True)] for pairs in starts.values()]
+    if len(means) < 2:
+        return None
+    before, inside = zip(*means, strict=True)
+    over = "starts" if paired else "starts, before and after counted as independent"
+    return cohens_d(TwoSamples(*((inside, before) if falls else (before, inside)), over, paired), confidence)
 
 
 def _value(values: Sequence[tuple[str, float]], response: str, unit: str, confidence: float) -> Estimate | None:

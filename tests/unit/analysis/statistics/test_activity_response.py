@@ -14,7 +14,7 @@ from steelyard.analysis.frame import frame_of
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistic import AroundActivity, Context, Within
 from steelyard.analysis.statistics.activity_response import ActivityResponse, activity_responses
-from steelyard.analysis.statistics.activity_return import ReturnTime
+from steelyard.analysis.statistics.time_to_event import EventTime
 from steelyard.judging.activity_windows import ActivityWindow
 from steelyard.judging.membership import Span
 from steelyard.model.trial import TrialRecord
@@ -84,7 +84,7 @@ def test_each_window_has_what_was_planted_in_it(found: Results) -> None:
     centre = np.exp(np.mean(np.log([1 + block / 20 for block in (1, 2, 3, 4)])))
     for response, times in (("response_ms_p50", 1), ("response_ms_p99", 10), ("response_ms_mean", 1.18)):
         by_window = rows(found, response)
-        assert [*by_window] == ["before", "during", "streaming", "after"]
+        assert [*by_window] == ["before", "during", "streaming", "after", "from decision"]
         assert {(row.activity, row.kind, row.n) for row in by_window.values()} == {(1, "scale-out", 4)}
         before, streaming = by_window["before"], by_window["streaming"]
         assert before.value is not None
@@ -104,6 +104,7 @@ def test_lengths_are_means_over_trials_and_failures_have_no_ratio(found: Results
     assert lengths == {
         "before": pytest.approx(20.0), "during": pytest.approx(20.2 * 1.25, abs=0.01),
         "streaming": pytest.approx(7.0 * 1.25), "after": pytest.approx(40 - 20.2 * 1.25, abs=0.01),
+        "from decision": pytest.approx(40.0),
     }  # fmt: skip
     shares = rows(found, "error_percent")
     assert {row.ratio for row in shares.values()} == {None}
@@ -130,10 +131,10 @@ def test_the_answer_says_it_with_the_numbers_of_the_tables(found: Results) -> No
     }
     assert by_window == {
         "during": pytest.approx((3.0, 2.0)), "streaming": pytest.approx((18.0, 12.0)),
-        "after": pytest.approx((1.8, 1.2)),
+        "after": pytest.approx((1.8, 1.2)), "from decision": pytest.approx((3.0, 2.0)),
     }  # fmt: skip
-    (back,) = found.of(ReturnTime)
-    assert (back.n, back.not_within, back.never_left, back.median_s) == (4, 4, 0, None)
+    (back,) = found.of(EventTime)
+    assert (back.n, back.lacking, back.never_left, back.median_s) == (4, 4, 0, None)
 
 
 def test_windows_too_short_have_no_number_and_few_operations_no_percentile(tmp_path: Path) -> None:
@@ -146,8 +147,8 @@ def test_windows_too_short_have_no_number_and_few_operations_no_percentile(tmp_p
     p99, p50 = rows(found, "response_ms_p99"), rows(found, "response_ms_p50")
     assert (p99["before"].n, p99["streaming"].n, p99["streaming"].value) == (4, 0, None), "20 s of 50 are 1,000"
     assert (p50["streaming"].n, p99["streaming"].ratio) == (4, None)
-    (back,) = found.of(ReturnTime)
-    assert (back.median_s, back.never_left, back.not_within) == (0.0, 4, 0)
+    (back,) = found.of(EventTime)
+    assert (back.median_s, back.never_left, back.lacking) == (0.0, 4, 0)
     assert found.answer[-2].endswith("stayed in the range of before (in all of 4 trials).")
 
 
@@ -162,9 +163,11 @@ def test_how_long_it_lasted_is_a_median_in_which_what_did_not_return_is_longest(
             yield made.interval(counts, t_s=record.begun_s + second, sent=1000, done=1000)
 
     found = results(tmp_path, of_trial=slow)
-    (back,) = found.of(ReturnTime)
-    assert (back.n, back.not_within, back.never_left) == (4, 1, 0)
-    assert (back.median_s, back.shortest_s, back.longest_s) == tuple(map(pytest.approx, (27.5, 20.0, 30.0)))
+    (back,) = found.of(EventTime)
+    assert (back.n, back.lacking, back.never_left) == (4, 1, 0)
+    assert (back.event, back.median_s, back.share.value) == ("back", pytest.approx(27.5), 75.0)
+    assert back.of_s == pytest.approx(30.0), "40 s are left after the desired size, the last 10 s of them too few"
+    assert back.restricted_mean.value == pytest.approx((20 + 25 + 30 + 30) / 4)
     assert found.answer[-2].endswith(
         "The mean response time of a second was back in the range of before after 28 s (median; 3 of 4 trials were "
         "back within the trial)."
@@ -181,7 +184,7 @@ def test_without_a_control_there_is_no_ratio_against_it(tmp_path: Path) -> None:
 
 def test_a_store_without_activities_has_no_rows(tmp_path: Path) -> None:
     found = read(synthetic.stored(tmp_path)).results
-    assert (found.of(ActivityResponse), found.of(ReturnTime)) == ((), ())
+    assert (found.of(ActivityResponse), found.of(EventTime)) == ((), ())
 
 
 def test_the_interval_against_the_control_covers_and_that_to_before_has_the_drift() -> None:
