@@ -15,13 +15,13 @@ from steelyard.analysis.statistic import ActivityReturn, AlignedTrial, AroundAct
 from steelyard.heavy import pl
 from steelyard.judging.activity_phases import arrival
 from steelyard.judging.activity_windows import ActivityWindow, returned, windows, within
+from steelyard.judging.derived import gives
 from steelyard.judging.membership import Span, sizes
 from steelyard.judging.policy_points import ROUNDING_S, Seen, mean_in_service, point
 from steelyard.model import histogram
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import quantile_ns, supported
-from steelyard.model.policy import NONE
 from steelyard.model.response import NS_PER_MS
 from steelyard.model.trial import Attempt, CellKey, TrialRecord
 from steelyard.reading.policy_points import seen_of
@@ -172,7 +172,7 @@ def around_activities(
             named = windows(record)
             around += [
                 AroundActivity(
-                    record.key, window, own.values(window.spans), [one.values(window.spans) for _, one in controls]
+                    record.key, window, own.values(window.spans), [one.values(window.spans) for one in controls]
                 )
                 for window in named
             ]
@@ -183,11 +183,7 @@ def around_activities(
 
 def _is_control(other: TrialRecord, record: TrialRecord) -> bool:
     """Whether a trial differs from another in its policy only, and kept its size."""
-    return (
-        other.settings.policy.name == NONE
-        and not other.activities
-        and other.settings.without("policy") == record.settings.without("policy")
-    )
+    return gives(other.settings, record.settings) and not other.activities
 
 
 def _returns(record: TrialRecord, named: Sequence[ActivityWindow], operations: TrialOperations) -> list[ActivityReturn]:
