@@ -78,6 +78,10 @@ def test_planted_joins_and_leaves_are_found(laboratory: Laboratory, tmp_path: Pa
     assert any(mark.name == "routed" and mark.node == "n3" and mark.by == "load" for mark in joined.marks)
     assert joined.streamed_bytes == left.streamed_bytes == {"n3": int(DATA_MB * 1e6 / 3)}
     assert [size for _, size in sizes(2, grown.activities)] == [3, 2]
+    assert "scale_out_s" not in control.measures
+    assert 0 <= control.measures["lost_operations"] < 200 * LATE_S
+    assert grown.measures["scale_out_s"] == pytest.approx(arrived.t_s - joined.begun_s)
+    assert 1 <= grown.measures["scale_out_decision_s"] <= 1 + LATE_S
     verified = laboratory.call("verify", store)
     assert verified.returncode == 0, verified.stdout
     tables = laboratory.tables("growth-here")

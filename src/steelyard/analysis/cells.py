@@ -121,12 +121,12 @@ def _start_means(records: Sequence[TrialRecord], study: Study, response: str) ->
     """Means over each start's used trials, by treatment in the order of the levels: what `TrialFrame.values` and
     `start_means` say, without a frame."""
     factors, _ = factors_of(records, study)
-    ordered = in_order_of_time(records)
+    ordered = with_derived(in_order_of_time(records), study)
     values: dict[tuple[Level | None, ...], dict[str, list[float]]] = {}
     columns = [plain_levels([record.treatment.get(name) for record in ordered]) for name in factors]
     for record, order, *key in zip(ordered, orders_of_treatment(ordered, factors), *columns, strict=True):
         starts = values.setdefault(tuple(key), {})
-        value = response_of(with_derived(record, study), response)
+        value = response_of(record, response)
         used = record.verdict.outcome == "valid" and not is_cut(order, study.analysis.warm_up_trials)
         if used and not record.control and value is not None:
             starts.setdefault(record.start, []).append(float(value))

@@ -260,8 +260,7 @@ def factors_of(records: Sequence[TrialRecord], study: Study) -> tuple[dict[str, 
 def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
     """The trial frame of a study."""
     factors, hard = factors_of(records, study)
-    priced = [with_derived(record, study) for record in records]
-    frame = TrialFrame.build(priced, factors, hard, study.analysis.warm_up_trials)
+    frame = TrialFrame.build(with_derived(records, study), factors, hard, study.analysis.warm_up_trials)
     return replace(frame, numbers=numbers_of(factors, study) | memory_of_profiles(factors, records))
 
 

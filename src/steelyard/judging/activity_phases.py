@@ -36,6 +36,13 @@ def arrival(activity: Activity, node: str) -> Mark | None:
     return next((mark for mark in activity.marks if mark.node == node and mark.name == name), None)
 
 
+def arrived_s(activity: Activity) -> float | None:
+    """When the last node of an activity came into service, or left; None if one did not."""
+    marks = [arrival(activity, node) for node in activity.nodes]
+    times_s = [mark.t_s for mark in marks if mark is not None]
+    return max(times_s, default=activity.begun_s) if len(times_s) == len(marks) else None
+
+
 def phases(activity: Activity, node: str) -> tuple[NodePhase, ...]:
     """The phases of a node in order of time, from the beginning of its activity to its arrival, or to its end."""
     names = OF_LEAVE if activity.kind == "scale-in" else OF_JOIN

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from steelyard.judging.activity_phases import arrival
+from steelyard.judging.activity_phases import arrived_s
 from steelyard.judging.membership import Span
 from steelyard.model.activity import STREAMED, STREAMING, Activity
 from steelyard.model.trial import TrialRecord
@@ -82,11 +82,7 @@ def windows(record: TrialRecord) -> tuple[ActivityWindow, ...]:
 
 def _done_s(activity: Activity, ended_s: float) -> float:
     """When the last node of an activity arrived; if one did not, when the activity ended, or the measurement."""
-    arrived = [arrival(activity, node) for node in activity.nodes]
-    marks = [mark.t_s for mark in arrived if mark is not None]
-    if len(marks) == len(arrived):
-        return max(marks, default=activity.begun_s)
-    return ended_s if activity.ended_s is None else activity.ended_s
+    return next(t_s for t_s in (arrived_s(activity), activity.ended_s, ended_s) if t_s is not None)
 
 
 def _streaming(activity: Activity) -> list[tuple[float, float]]:

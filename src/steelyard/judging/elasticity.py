@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from steelyard.judging.membership import sizes
+from steelyard.judging.membership import mean_nodes, sizes
 from steelyard.model.activity import Activity
+from steelyard.model.demand import Capacity
+from steelyard.model.named_level import Level
+from steelyard.model.responses.scaling import BEYOND, NODE_SECONDS
+from steelyard.model.study import Study
+from steelyard.model.trial import Attempt, CellKey, TrialRecord, cell_key
 
 Steps = Sequence[tuple[float, float]]
 """A function that changes in steps: times in order, the first at 0, each with the value from then on."""
@@ -22,6 +27,7 @@ STEP_S: Final = 1.0
 """Time between two samples for the instability, which depends on it."""
 ROUNDING: Final = 1e-9
 S_PER_MIN: Final = 60.0
+POLICY: Final = "policy"
 
 
 class ElasticityMeasures(NamedTuple):
@@ -39,6 +45,66 @@ class ElasticityMeasures(NamedTuple):
     """Nodes by which the supply changed, each change counted as positive, less those of the demand, over T."""
     instability_percent: float
     """Share of the samples at which supply and demand did not move in the same direction since the sample before."""
+
+
+def elasticity_of(records: Sequence[TrialRecord], study: Study) -> dict[Attempt, dict[str, float]]:
+    """The measures of each trial by their names; none of a study whose policies change no size, and only what is paid
+    for without a demand: a declared capacity, and a rate that is known beforehand."""
+    if not any(record.settings.policy.changes for record in records):
+        return {}
+    demand = study.analysis.demand
+    capacities = {} if demand is None else _capacities(demand.capacity, records, study)
+    return {
+        record.key: _of_trial(record, capacities.get(cell_key(other_levels(study, record.treatment)), ()))
+        for record in records
+    }
+
+
+def other_levels(study: Study, treatment: Mapping[str, Level]) -> dict[str, Level]:
+    """The levels of the factors that set nothing of the policy."""
+
+    def of_policy(factor: str) -> bool:
+        return any(field.partition(".")[0] == POLICY for field in study.fields_under(factor))
+
+    return {factor: level for factor, level in treatment.items() if not of_policy(factor)}
+
+
+def offered(record: TrialRecord) -> Steps:
+    """The offered rate of the measured phases; empty if it is not known beforehand."""
+    load = record.settings.stated_load
+    return () if load is None or not load.knows_rates else tuple(load.rates())
+
+
+def _capacities(
+    declared: Sequence[Capacity], records: Sequence[TrialRecord], study: Study
+) -> dict[CellKey, list[Capacity]]:
+    """The sizes that count as a demand, with what they carry: those that a policy may ask for, or a control has, where
+    the other levels are the same. So a control has the same demand as a policy that it is compared with."""
+    reach: dict[CellKey, list[int]] = {}
+    for record in records:
+        policy, nodes = record.settings.policy, record.settings.site.nodes
+        of_levels = reach.setdefault(cell_key(other_levels(study, record.treatment)), [])
+        of_levels += policy.least(nodes), policy.most(nodes)
+    return {
+        key: [(nodes, carried) for nodes, carried in declared if min(sizes) <= nodes <= max(sizes)]
+        for key, sizes in reach.items()
+    }
+
+
+def _of_trial(record: TrialRecord, capacity: Sequence[Capacity]) -> dict[str, float]:
+    load, span = record.settings.stated_load, record.measured_span
+    if load is None or span is None:
+        return {}
+    length_s, rates = min(load.measured_s or math.inf, span[1] - span[0]), offered(record)
+    if length_s <= 0:
+        return {}
+    paid = {NODE_SECONDS: mean_nodes(record) * length_s}
+    if not rates or not capacity:
+        return paid
+    begun_s = span[0] if record.scaling is None else record.scaling.begun_s
+    supply = supply_of(record.settings.site.nodes, record.activities, begun_s)
+    measures = elasticity(demand_of(rates, capacity), supply, length_s)._asdict()
+    return {**measures, BEYOND: beyond_percent(rates, capacity, length_s), **paid}
 
 
 def elasticity(demand: Steps, supply: Steps, length_s: float, step_s: float = STEP_S) -> ElasticityMeasures:

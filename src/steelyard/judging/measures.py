@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from steelyard.judging.elasticity import elasticity_of
 from steelyard.judging.membership import ALWAYS, Span, in_service, mean_nodes, spans
 from steelyard.model import power, responses
 from steelyard.model.facts import MACHINE, of_systems, role_of
@@ -121,16 +122,20 @@ def seconds_of(
     return means
 
 
-def with_derived(record: TrialRecord, study: Study) -> TrialRecord:
-    """The record with the responses that follow from others: the share of failed operations, and the cost per million
-    operations at the price that the study declares, if it declares one."""
-    measures, done = dict(record.measures), record.responses.operations + record.responses.errors
-    if done:
-        measures["error_percent"] = 100 * record.responses.errors / done
-    price, rate = study.cost.price_per_node_hour, record.responses.throughput_per_s
-    if price is not None and rate:
-        measures["cost_per_million_operations"] = price * sum(counted_nodes(record, study)) / S_PER_H / rate * MILLION
-    return record.model_copy(update={"measures": measures})
+def with_derived(records: Sequence[TrialRecord], study: Study) -> list[TrialRecord]:
+    """The records with the responses that follow from others and from what the study declares: the share of failed
+    operations, the cost per million operations at its price, and measures of elasticity by its demand."""
+    elastic, derived = elasticity_of(records, study), []
+    for record in records:
+        measures, done = record.measures | elastic.get(record.key, {}), record.responses.operations
+        if done + record.responses.errors:
+            measures["error_percent"] = 100 * record.responses.errors / (done + record.responses.errors)
+        price, rate = study.cost.price_per_node_hour, record.responses.throughput_per_s
+        if price is not None and rate:
+            per_s = price * sum(counted_nodes(record, study)) / S_PER_H
+            measures["cost_per_million_operations"] = per_s / rate * MILLION
+        derived.append(record.model_copy(update={"measures": measures}))
+    return derived
 
 
 def counted_nodes(record: TrialRecord, study: Study) -> tuple[float, int]:

@@ -24,6 +24,7 @@ from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import effective_load
 from steelyard.judging.measures import measures_of, readings_of_samples
+from steelyard.judging.scaling_measures import scaling_measures
 from steelyard.judging.trial_responses import responses
 from steelyard.judging.verdict import Evidence, judge, link_program
 from steelyard.lab import capacity, clocks, node_logs
@@ -38,6 +39,7 @@ from steelyard.model.derived import Derived
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
+from steelyard.model.policy import KEEPING
 from steelyard.model.response import NS_PER_S
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
@@ -50,6 +52,7 @@ from steelyard.progress.reason_words import short
 from steelyard.site.base import helpers_time_s
 from steelyard.store.plain_file import sha256_of
 from steelyard.store.write import TrialDraft
+from steelyard.study.fields import names_of
 from steelyard.wire.record import Done, Hello, Interval, Record, Routed
 from steelyard.workload.base import Workload
 
@@ -431,6 +434,8 @@ class TrialRunner:
             }
         )
         measures = measures_of(sealed, readings_of_samples(course.samples()), self.cluster.facts)
+        if not set(names_of(self.study)["policy"]) <= set(KEEPING):
+            measures |= scaling_measures(sealed, course.measured())
         return draft.seal(sealed.model_copy(update={"measures": measures}))
 
     def _versions(self, course: Course) -> dict[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -362,6 +364,21 @@ class Load(Offered):
     def knows_rates(self) -> bool:
         """Whether the offered rate in each second of the measured phases is known beforehand, and their length."""
         return self.measured_s is not None and all(phase.operations_within(1.0) is not None for phase in self.offered)
+
+    def rates(self) -> Iterator[tuple[float, float]]:
+        """The offered rate of the measured phases in each second in which it changes: seconds, operations per second;
+        nothing if it is not known beforehand."""
+        from_s, last = 0.0, None
+        for phase in self.offered:
+            length_s = getattr(phase, "duration_s", None) or 0.0
+            due = [phase.operations_within(float(second)) for second in range(int(length_s) + 1)]
+            for place, (before, after) in enumerate(itertools.pairwise(due)):
+                if before is None or after is None:
+                    return
+                if (rate := after - before) != last:
+                    yield from_s + place, rate
+                    last = rate
+            from_s += length_s
 
     @property
     def wants_capacity(self) -> bool:

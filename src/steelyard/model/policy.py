@@ -16,6 +16,8 @@ STATIC_MAX: Final = "static-max"
 """Policy whose cluster has the largest size from its start on."""
 THRESHOLD, THRESHOLD_OF = "threshold", "threshold_of"
 """Setting with the value at which a policy acts, and the one that names a derived level in its place."""
+KEEPING: Final = (NONE, STATIC_MAX)
+"""Policies whose cluster keeps its size."""
 MOST_NODES: Final = 1000
 NO_CONTROL: Final = (
     f'every treatment changes the size of its cluster: without a control that keeps it (level "{NONE}" of a factor '
@@ -52,7 +54,7 @@ class PolicyChoice(Choice):
     @property
     def changes(self) -> bool:
         """Whether a cluster under this policy may change its size."""
-        return self.name not in (NONE, STATIC_MAX)
+        return self.name not in KEEPING
 
     @property
     def times(self) -> tuple[tuple[float, int], ...]:

@@ -23,10 +23,11 @@ LAST: Final = 1000
 
 Counted = tuple[str, str, str]
 """Operation, outcome, measure: identifies one histogram."""
-Source = Literal["records", "search", "samples", "study"]
+Source = Literal["records", "search", "samples", "activities", "study"]
 """Source of a response. records: the engine's records of the measured phases; search: the result of a
 search, without which a trial's record does not have the response at all; samples: the probes' samples, by its
-`measure`; study: other responses and what the study declares, such as the price of a node."""
+`measure`; activities: changes of size and the operations around them
+(`judging.scaling_measures`); study: other responses and what the study declares, such as the price of a node."""
 Better = Literal["less", "more", "neither"]
 Dilates = Literal["", "time", "rate"]
 """Conversion of a response where a study was run in stretched time (`judging.dilation`): time: divided by the

@@ -196,7 +196,7 @@ class TrialRecord(Value):
     phase_responses: dict[str, Responses] = Field(default_factory=dict)
     """Responses of each phase by its name, if the load has several."""
     measures: dict[str, float] = Field(default_factory=dict)
-    """Responses from samples, by name: those that the samples of the measured phases give."""
+    """Responses from samples and from activities, by name: those that the measured phases give."""
     covariates: dict[str, float] = Field(default_factory=dict)
     """Resources of the start, as numbers in addition to the factors: round-trip times, cores and memory of a database
     node."""

@@ -18,14 +18,12 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from steelyard.model.load import Load
 from steelyard.model.policy import THRESHOLD, THRESHOLD_OF, PolicyChoice
 from steelyard.model.scaling import Desired, Point, Supply
 from steelyard.model.trial_settings import TrialSettings
 
 RATES = "rates"
 """Setting that stands for the offered rates, which the load gives if the study does not."""
-STEP_S = 1.0
 
 
 class Bounds(NamedTuple):
@@ -199,7 +197,7 @@ def policy_of(settings: TrialSettings, module: ModuleType, threshold: float | No
         stated = {**stated, THRESHOLD: threshold, THRESHOLD_OF: ""}
     own = module.Settings.model_validate(stated)
     if RATES in module.Settings.model_fields and not getattr(own, RATES):
-        own = own.model_copy(update={RATES: tuple(rates(settings.load))})
+        own = own.model_copy(update={RATES: tuple(settings.load.rates())})
     policy: Policy = module.create(own, bounds(settings.policy, settings.site.nodes))
     return policy
 
@@ -207,19 +205,3 @@ def policy_of(settings: TrialSettings, module: ModuleType, threshold: float | No
 def bounds(choice: PolicyChoice, nodes: int) -> Bounds:
     """The sizes that a policy may ask for."""
     return Bounds(nodes, choice.least(nodes), choice.most(nodes))
-
-
-def rates(load: Load) -> Iterator[tuple[float, float]]:
-    """The offered rate of the measured phases in each second in which it changes: seconds, operations per second;
-    nothing if it is not known beforehand."""
-    from_s, last = 0.0, None
-    for phase in load.offered:
-        length_s = getattr(phase, "duration_s", None) or 0.0
-        due = [phase.operations_within(second * STEP_S) for second in range(int(length_s / STEP_S) + 1)]
-        for place, (before, after) in enumerate(itertools.pairwise(due)):
-            if before is None or after is None:
-                return
-            if (rate := (after - before) / STEP_S) != last:
-                yield from_s + place * STEP_S, rate
-                last = rate
-        from_s += length_s

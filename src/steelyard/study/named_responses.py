@@ -8,10 +8,12 @@ from pydantic import ValidationError
 
 from steelyard.model import power, responses
 from steelyard.model.errors import StudyError
+from steelyard.model.policy import KEEPING
 from steelyard.model.response import Response
-from steelyard.model.responses import cost
+from steelyard.model.responses import cost, scaling
 from steelyard.model.study import Study
 from steelyard.plugins.find import Plugins
+from steelyard.study.fields import names_of
 from steelyard.tomlfile.problems import problem
 
 
@@ -54,6 +56,10 @@ def _lacks(study: Study, response: Response, plugins: Plugins) -> Iterator[str]:
         yield f"is read by the probe {measure.probe!r}, which the study does not run: probes has {runs}"
     if response.name == cost.NAME and study.cost.price_per_node_hour is None:
         yield "needs a price: declare cost.price_per_node_hour and cost.currency"
+    if response in scaling.RESPONSES and set(names_of(study)["policy"]) <= set(KEEPING):
+        yield "needs a cluster that may change its size: choose policy.name"
+    if response in scaling.OF_DEMAND and study.analysis.demand is None:
+        yield "needs the operations per second that each size carries: declare analysis.demand"
 
 
 def measures_in(unit: str, study: Study, plugins: Plugins) -> bool:

@@ -23,7 +23,7 @@ CHECKS: dict[str, str] = {
     "floor": "the noise floor is the one that the laboratory copied into the store",
     "journal": "what the journal says was sealed is there, with that verdict, and the other way round",
     "response": "a response follows from the raw intervals, to the last digit",
-    "measure": "a measure follows from the samples, a covariate from facts and links, to the last digit",
+    "measure": "a measure follows from samples, activities and intervals, a covariate from facts and links",
     "relation": "a response that the intervals do not hold agrees with those that they do",
     "verdict": "outcome and reasons follow from raw intervals, numbers and thresholds",
     "capacity": "a capacity is the one that its trial measured, and follows from that trial's intervals",

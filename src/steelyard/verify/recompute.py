@@ -16,6 +16,7 @@ from steelyard.judging import membership
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import effective_load
 from steelyard.judging.measures import Facts, measures_of, metrics_of
+from steelyard.judging.scaling_measures import scaling_measures
 from steelyard.judging.trial_responses import responses
 from steelyard.judging.verdict import SAID, Evidence, judge
 from steelyard.model import responses as registered
@@ -34,10 +35,13 @@ from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_do
 
 RELATIVE = 1e-12
 """Relative error of a quotient computed from milliseconds."""
+SUMS = 1e-9
+"""Relative error of sums of the same numbers in another order."""
 CLOCK_S = 0.01
 """Tolerance between the clocks of intervals and operations, seconds."""
 BLAMED = (ReasonKind.LAB_FAULT, ReasonKind.SYSTEM_FAULT)
 
+OF_ACTIVITIES = frozenset(one.name for one in registered.every().values() if one.source == "activities")
 ENGINE_ONLY = "generator_cpu_us_per_operation: the engine's CPU time is not in the intervals"
 NOT_REJUDGED = "reasons whose evidence is not kept raw: " + "; ".join(
     kind.value for kind in ReasonKind if not kind.about.in_store and kind not in BLAMED
@@ -49,8 +53,9 @@ def measures(
     record: TrialRecord, samples: pl.DataFrame, facts: Facts, links: Sequence[Mapping[str, Any]], where: str, book: Book
 ) -> None:
     """Check measures and covariates of a trial against its samples, facts and links."""
-    again = measures_of(record, readings_of_table(samples, metrics_of(record.measures)), facts, record.measures)
-    for name, value in record.measures.items():
+    sealed = {name: value for name, value in record.measures.items() if name not in OF_ACTIVITIES}
+    again = measures_of(record, readings_of_table(samples, metrics_of(sealed)), facts, sealed)
+    for name, value in sealed.items():
         book.equal("measure", where, f"measures: {name}", value, again.get(name))
     given = covariates_of(facts, links)
     for name, value in record.covariates.items():
@@ -75,6 +80,7 @@ def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) 
     _verdict(record, load, measured if whole else None, where, book)
     _capacity(record, intervals, where, book)
     _activities(record, where, book)
+    _scaling(record, measured, where, book)
     search(record, where, book, lambda window: _seconds(measured.filter(pl.col("phase") == window)))
 
 
@@ -223,6 +229,15 @@ def _activities(record: TrialRecord, where: str, book: Book) -> None:
         sizes = membership.sizes(record.settings.site.nodes, record.activities)
         least = min((size for _, size in sizes), default=1)
         book.check("relation", least >= 1, where, "nodes in service over time", least, "1 or more")
+
+
+def _scaling(record: TrialRecord, measured: pl.DataFrame, where: str, book: Book) -> None:
+    """Check the measures that follow from activities and intervals."""
+    sealed = {name: value for name, value in record.measures.items() if name in OF_ACTIVITIES}
+    again = scaling_measures(record, _seconds(measured)) if sealed else {}
+    for name, value in sealed.items():
+        near = name in again and math.isclose(value, again[name], rel_tol=SUMS, abs_tol=SUMS)
+        book.check("measure", near, where, f"measures: {name}", value, again.get(name))
 
 
 def _reasons_text(reasons: Sequence[Reason]) -> str:

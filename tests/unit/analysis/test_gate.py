@@ -54,10 +54,11 @@ def test_without_an_interval_there_is_no_verdict() -> None:
     assert "fewer than three starts" in case.why
 
 
-def test_every_response_but_counts_has_a_direction_and_its_limit_lies_there() -> None:
+def test_every_response_but_counts_and_jitter_has_a_direction_and_its_limit_lies_there() -> None:
     limits = {name: limit_of(name, 2.0) for name, response in responses.every().items() if response.better != "neither"}
     assert all((limit > 1) == (responses.better_of(name) == "less") for name, limit in limits.items())
-    assert all(response.whole for name, response in responses.every().items() if name not in limits)
+    bare = {name for name, response in responses.every().items() if not response.whole} - limits.keys()
+    assert bare == {"jitter_per_min"}, "best at 0, and below it as well as above"
 
 
 def test_the_margin_is_the_same_loss_in_time_and_in_throughput() -> None:

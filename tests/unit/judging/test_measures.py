@@ -213,8 +213,9 @@ def test_cost_is_the_price_of_the_nodes_for_a_million_operations() -> None:
     settings = {"site": {"name": "local", "nodes": 3, "load_nodes": 1}}
     trial = made.record(2000.0).model_copy(update={"settings": type(made.record(1.0).settings)(settings)})
     study = made.study(cost={"price_per_node_hour": 0.36, "currency": "EUR"})
-    assert with_derived(trial, study).measures["cost_per_million_operations"] == pytest.approx(0.6)
-    assert "cost_per_million_operations" not in with_derived(trial, made.study()).measures
+    (priced,), (bare,) = with_derived([trial], study), with_derived([trial], made.study())
+    assert priced.measures["cost_per_million_operations"] == pytest.approx(0.6)
+    assert "cost_per_million_operations" not in bare.measures
 
 
 def test_the_share_of_failed_operations_is_of_those_that_ended() -> None:
@@ -222,7 +223,8 @@ def test_the_share_of_failed_operations_is_of_those_that_ended() -> None:
     failing = trial.model_copy(
         update={"responses": trial.responses.model_copy(update={"operations": 996, "errors": 4})}
     )
-    assert with_derived(failing, made.study()).measures == {"error_percent": pytest.approx(0.4)}
+    (derived,) = with_derived([failing], made.study())
+    assert derived.measures == {"error_percent": pytest.approx(0.4)}
 
 
 def test_covariates_are_what_every_database_node_was_given() -> None:

@@ -7,6 +7,7 @@ import pytest
 from steelyard.model.errors import StudyError
 from steelyard.model.responses import main_names
 from steelyard.study.read import read_text
+from tests.unit.report import elastic, growing
 from tests.unit.small_study import SMALL_STUDY
 
 LINE = len(SMALL_STUDY.splitlines()) + 2
@@ -23,7 +24,7 @@ def asked(line: str, more: str = "") -> str:
         ('response = "cpu"', "allowed: execution_time_ms, throughput_per_s"),
         (
             'responses = ["throughput_per_s", "operations"]',
-            r"analysis.responses.1 = 'operations': not allowed; did you mean 'cpu_ms_per_operation'",
+            r"analysis.responses.1 = 'operations': not allowed; did you mean 'lost_operations'",
         ),
         ('responses = ["disk_written"]', "did you mean 'disk_written_"),
         ('responses = ["execution_time_ms"]', "is already the main response"),
@@ -31,6 +32,8 @@ def asked(line: str, more: str = "") -> str:
         ('response = "energy_j_per_operation"', "the probe 'energy', which the study does not run: probes has os"),
         ('objective = "power_watts_mean < 10"', "the probe 'energy', which the study does not run"),
         ('response = "cost_per_million_operations"', "declare cost.price_per_node_hour"),
+        ('response = "scale_out_s"', "needs a cluster that may change its size: choose policy.name"),
+        ('objective = "theta_under_percent < 5"', "needs a cluster that may change its size"),
         ('objective = "response_ms_p99"', "is not a limit: NAME <= NUMBER"),
         ('objective = "response_ms_p99 < soon"', "is not a limit: NAME <= NUMBER"),
         ('objective = "respons_ms_p99 < 5"', "unknown response 'respons_ms_p99'; did you mean 'response_ms_p99'"),
@@ -52,6 +55,14 @@ def test_what_probes_and_prices_give_may_be_named() -> None:
     assert known.limit is not None
     assert (known.limit.response, known.limit.value) == ("energy_j_per_operation", 0.5)
     assert known.needed == ("execution_time_ms", "energy_j_per_operation")
+
+
+def test_measures_of_elasticity_need_a_demand_and_all_of_scaling_a_policy() -> None:
+    named = '[analysis]\nresponse = "lost_operations"\nresponses = ["theta_under_percent"]\n'
+    analysis = read_text(elastic.STUDY + named).analysis
+    assert analysis.every_response == ("lost_operations", "theta_under_percent")
+    with pytest.raises(StudyError, match="that each size carries: declare"):
+        read_text(growing.STUDY + named)
 
 
 def test_a_stopping_rule_cannot_wait_for_a_price() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from steelyard.judging.scaling_measures import scaling_measures
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.lab.capacity import capacity_of
 from steelyard.model.load import Load
@@ -19,6 +20,7 @@ from steelyard.store import layout
 from steelyard.verify import journal_and_plan, recompute
 from steelyard.verify.checklist import Book
 from steelyard.wire.record import Done, Interval
+from tests.unit.report import elastic, growing
 from tests.unit.verify import made
 
 PHASES = [
@@ -153,3 +155,31 @@ def test_what_a_link_program_counted_is_judged_again(trial: tuple[TrialRecord, p
     reason = Reason(kind=ReasonKind.LINK_LATE, measured=2.0, threshold=0.25, unit="ms", detail=detail)
     judged = silent.model_copy(update={"verdict": Verdict(outcome="invalid", reasons=(reason,))})
     assert found(judged, intervals) == []
+
+
+def test_measures_of_activities_are_recomputed_from_the_intervals_of_all_load_nodes() -> None:
+    grown = next(one for one in growing.records(elastic.STUDY) if one.activities)
+    grown = grown.model_copy(update={"activities": (growing.growth(grown.begun_s + 10, 0.3),)})
+    seconds = growing.intervals(grown.begun_s, *grown.activities)
+    late = [replace(one, t_s=one.t_s + 0.25) for one in seconds]
+    sealed = grown.model_copy(update={"measures": scaling_measures(grown, [*seconds, *late])})
+    assert set(sealed.measures) == {
+        "scale_out_decision_s", "scale_out_s", "time_to_stability_s", "lost_operations", "excess_response_ms_s",
+    }  # fmt: skip
+    schema = {"node": pl.String, **layout.INTERVAL_SCHEMA}
+    intervals = pl.DataFrame(rows([*late, *seconds]), schema=schema, orient="row")
+
+    def differing(record: TrialRecord) -> list[str]:
+        return [what for what in found(record, intervals) if what.startswith("measures: ")]
+
+    assert differing(sealed) == []
+    for name, value in sealed.measures.items():
+        edited = sealed.model_copy(update={"measures": {**sealed.measures, name: value + 1e-3}})
+        assert differing(edited) == [f"measures: {name}"]
+    unfinished = sealed.model_copy(update={"activities": ()})
+    assert "measures: scale_out_s" in differing(unfinished)
+    book = Book()
+    recompute.measures(
+        sealed, pl.DataFrame(schema={"node": pl.String, **layout.SAMPLE_SCHEMA}), {}, (), "trial.json", book
+    )
+    assert book.findings == [], "they follow from no samples"

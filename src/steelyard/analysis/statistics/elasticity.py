@@ -1,17 +1,18 @@
 """Elasticity: how well the nodes in service of clusters that change their size met the demand of their load.
 
-The measures are those of `judging.elasticity`, of each trial. The trial is the unit, and its start what an interval
-rests on: t over starts, because the measures are often 0 and bounded. The elastic speed-up is a ratio, with t on
-logarithms over blocks. Simulated with joins of random length, it holds the truth in 96% of studies, a bootstrap over
+The measures are responses of each trial (`model.responses.scaling`). The trial is the unit, and its start what an
+interval rests on: t over starts, because the measures are often 0 and bounded. The elastic speed-up is a ratio, with t
+on logarithms over blocks. Simulated with joins of random length, it holds the truth in 96% of studies, a bootstrap over
 starts in 74, 85 and 90% (3, 5 and 10 starts); t over starts holds theta and tau in 92 to 95%.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import reduce
 from typing import Annotated, Any, Final
 
 from steelyard.analysis.comparisons.level_pairs import pair_of
@@ -23,30 +24,27 @@ from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.format import count, listed, number
 from steelyard.heavy import pl
-from steelyard.judging.elasticity import Steps, beyond_percent, demand_of, elasticity, supply_of
-from steelyard.judging.membership import mean_nodes
-from steelyard.model.demand import Capacity
+from steelyard.judging.elasticity import offered, other_levels
 from steelyard.model.estimate import Estimate
 from steelyard.model.policy import NONE
+from steelyard.model.responses import unit_of
+from steelyard.model.responses.scaling import BEYOND, NODE_SECONDS
 from steelyard.model.study import Study
-from steelyard.model.trial import Attempt, CellKey, TrialRecord, cell_key
-from steelyard.policy.base import rates
+from steelyard.model.trial import TrialRecord
 
-MEASURES: Final[Mapping[str, tuple[str, float, float]]] = {
-    "theta_under_percent": ("%", 0.0, 100.0),
-    "theta_over_percent": ("%", 0.0, math.inf),
-    "tau_under_percent": ("%", 0.0, 100.0),
-    "tau_over_percent": ("%", 0.0, 100.0),
-    "jitter_per_min": ("nodes/min", -math.inf, math.inf),
-    "instability_percent": ("%", 0.0, 100.0),
+MEASURES: Final[Mapping[str, tuple[float, float]]] = {
+    "theta_under_percent": (0.0, 100.0),
+    "theta_over_percent": (0.0, math.inf),
+    "tau_under_percent": (0.0, 100.0),
+    "tau_over_percent": (0.0, 100.0),
+    "jitter_per_min": (-math.inf, math.inf),
+    "instability_percent": (0.0, 100.0),
 }
-"""Each measure with its unit, and the least and the greatest value that it can have."""
+"""Each measure with the least and the greatest value that it can have."""
 FACTORS: Final = tuple(MEASURES)[:4]
 """The measures that the elastic speed-up multiplies."""
-MEAN_OF_FACTORS: Final = "mean_of_factors"
+MEAN_OF_FACTORS: Final = "elasticity.mean_of_factors"
 """Their geometric mean; none where one is 0."""
-BEYOND, NODE_SECONDS = "beyond_scale_percent", "node_seconds"
-POLICY: Final = "policy"
 THE_CONTROL, NO_CONTROL = "it is the control", "no treatment with the same other levels keeps its size (policy none)"
 
 
@@ -105,7 +103,7 @@ def lacking(study: Study, records: Sequence[TrialRecord]) -> str:
             "Measures of elasticity (SPEC) need the operations per second that each size carries, which the study does "
             "not say: `analysis.demand`."
         )
-    if all(_offered(record) is None for record in records):
+    if not any(offered(record) for record in records):
         return (
             "Measures of elasticity (SPEC) need a rate that is known beforehand: closed loops, traces and fractions of "
             "a measured capacity have none."
@@ -119,90 +117,22 @@ def elasticities(context: Context) -> Iterator[Elasticity]:
     study, records = context.study, context.records
     if study.analysis.demand is None or not any(record.activities for record in records):
         return
-    others_of = partial(_other_levels, study)
-    capacities = _capacities(study.analysis.demand.capacity, records, others_of)
-    known = {record.key: _of_trial(record, capacities[cell_key(others_of(record.treatment))]) for record in records}
-    frame = _with_columns(context.frame, known)
+    product = reduce(operator.mul, [pl.col(name) for name in FACTORS])
+    mean = pl.when(product > 0).then(product ** (1 / len(FACTORS)))
+    frame = replace(context.frame, data=context.frame.data.with_columns(mean.alias(MEAN_OF_FACTORS)))
     treatments = [one for one in frame.treatments() if not _trials(frame, one).is_empty()]
     policies = {record.key: record.settings.policy.name for record in records}
     controls = [one for one in treatments if policies[_trials(frame, one).select("trial_id", "attempt").row(0)] == NONE]
     for treatment in treatments:
-        others = others_of(treatment)
-        same = [one for one in controls if others_of(one) == others]
+        others = other_levels(study, treatment)
+        same = [one for one in controls if other_levels(study, one) == others]
         control = min(same, key=lambda one: sum(one[name] != treatment.get(name) for name in one), default=None)
         yield _row(frame, treatment, control, others, context.confidence)
 
 
-def _other_levels(study: Study, treatment: Treatment) -> Treatment:
-    """The levels of the factors that set nothing of the policy."""
-
-    def of_policy(factor: str) -> bool:
-        return any(field.partition(".")[0] == POLICY for field in study.fields_under(factor))
-
-    return {factor: level for factor, level in treatment.items() if not of_policy(factor)}
-
-
-def _capacities(
-    declared: Sequence[Capacity], records: Sequence[TrialRecord], others_of: Callable[[Treatment], Treatment]
-) -> dict[CellKey, list[Capacity]]:
-    """The sizes that count as a demand, with what they carry: those that a policy may ask for, or a control has, where
-    the other levels are the same. So a control has the same demand as a policy that it is compared with."""
-    reach: dict[CellKey, list[int]] = {}
-    for record in records:
-        policy, nodes = record.settings.policy, record.settings.site.nodes
-        of_levels = reach.setdefault(cell_key(others_of(record.treatment)), [])
-        of_levels += policy.least(nodes), policy.most(nodes)
-    return {
-        key: [(nodes, carried) for nodes, carried in declared if min(sizes) <= nodes <= max(sizes)]
-        for key, sizes in reach.items()
-    }
-
-
-def _offered(record: TrialRecord) -> tuple[Steps, float] | None:
-    """The offered rate of the measured phases, and their seconds; None if they are not known beforehand."""
-    load = record.settings.stated_load
-    if load is None or load.measured_s is None or not load.knows_rates:
-        return None
-    return tuple(rates(load)), load.measured_s
-
-
-def _of_trial(record: TrialRecord, capacity: Sequence[Capacity]) -> dict[str, float]:
-    """Every number of a trial by its name; empty if it has no demand, or no measured phase."""
-    offered, span = _offered(record), record.measured_span
-    if offered is None or span is None or not offered[0] or not capacity:
-        return {}
-    steps, length_s = offered[0], min(offered[1], span[1] - span[0])
-    if length_s <= 0:
-        return {}
-    begun_s = span[0] if record.scaling is None else record.scaling.begun_s
-    supply = supply_of(record.settings.site.nodes, record.activities, begun_s)
-    numbers = elasticity(demand_of(steps, capacity), supply, length_s)._asdict()
-    factors = [numbers[name] for name in FACTORS]
-    if min(factors) > 0:
-        numbers[MEAN_OF_FACTORS] = math.exp(math.fsum(map(math.log, factors)) / len(factors))
-    return {
-        **numbers, BEYOND: beyond_percent(steps, capacity, length_s), NODE_SECONDS: mean_nodes(record) * length_s,
-    }  # fmt: skip
-
-
-def _column(name: str) -> str:
-    """Name in the frame: factors may have any name of one word."""
-    return f"elasticity.{name}"
-
-
-def _with_columns(frame: TrialFrame, known: Mapping[Attempt, Mapping[str, float]]) -> TrialFrame:
-    """The trial frame with a column for each number."""
-    keys = frame.data.select("trial_id", "attempt").rows()
-    columns = [
-        pl.Series(_column(name), [known.get(key, {}).get(name) for key in keys], dtype=pl.Float64)
-        for name in (*MEASURES, MEAN_OF_FACTORS, BEYOND, NODE_SECONDS)
-    ]
-    return replace(frame, data=frame.data.with_columns(columns))
-
-
 def _trials(frame: TrialFrame, treatment: Treatment) -> pl.DataFrame:
     """The used trials of a treatment that have measures."""
-    return frame.values(_column(FACTORS[0]), treatment)
+    return frame.values(FACTORS[0], treatment)
 
 
 def _row(
@@ -210,10 +140,10 @@ def _row(
 ) -> Elasticity:
     trials = _trials(frame, treatment)
     columns: dict[str, Any] = {}
-    for name, (unit, least, most) in MEASURES.items():
-        means = [mean for _, mean, _ in start_means(trials, _column(name))]
-        columns[name] = estimates.mean_within(means, unit, confidence, least, most)
-    over_trials = {name: math.fsum(trials[_column(name)]) / trials.height for name in (BEYOND, NODE_SECONDS)}
+    for name, (least, most) in MEASURES.items():
+        means = [mean for _, mean, _ in start_means(trials, name)]
+        columns[name] = estimates.mean_within(means, unit_of(name), confidence, least, most)
+    over_trials = {name: math.fsum(trials[name]) / trials.height for name in (BEYOND, NODE_SECONDS)}
     speedup, lacks = _speedup(frame, treatment, control, confidence)
     return Elasticity(
         treatment=treatment, **columns, n=trials.height, starts=trials["start"].n_unique(),
@@ -223,7 +153,7 @@ def _row(
 
 
 def _zeros(trials: pl.DataFrame, name: str) -> int:
-    return trials.filter(pl.col(_column(name)) == 0).height
+    return trials.filter(pl.col(name) == 0).height
 
 
 def _speedup(
@@ -240,7 +170,7 @@ def _speedup(
                 zeros.append(f"theta and tau {word} are 0 in {n} of {count(trials.height, 'trial')}{whose}")
     if zeros:
         return None, listed(zeros)
-    pair = pair_of((frame, treatment), (frame, control), _column(MEAN_OF_FACTORS))
+    pair = pair_of((frame, treatment), (frame, control), MEAN_OF_FACTORS)
     return (None if pair is None else ratio_of(pair, confidence)), ""
 
 

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.comparisons.level_pairs import LevelPair
 from steelyard.analysis.comparisons.level_ratios import ratio_of
+from steelyard.analysis.frame import frame_of
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.elasticity import MEASURES, Elasticity, lacking
@@ -71,6 +73,24 @@ def test_a_policy_has_means_over_starts_and_a_speedup_in_blocks() -> None:
     assert speedup.low is not None
     assert 1 < speedup.low < speedup.value
     assert "t on logarithms of start means paired by block" in speedup.method
+
+
+def test_the_measures_are_columns_of_the_trial_frame_by_the_demand_of_now() -> None:
+    records, study = growing.records(elastic.STUDY), read_text(elastic.STUDY)
+    data = frame_of(records, study).data
+    grown = data.filter(pl.col("policy") == "scheduled").sort("block")
+    for row, slower in zip(grown.iter_rows(named=True), SLOWER, strict=True):
+        assert (row["theta_under_percent"], row["tau_under_percent"]) == pytest.approx(expected_under(slower), rel=1e-3)
+    assert data.filter(pl.col("policy") == "none")["node_seconds"].to_list() == [3 * LENGTH_S] * 4
+    demand = study.analysis.demand
+    assert demand is not None
+    more = demand.model_copy(update={"capacity": tuple((nodes, 2 * carried) for nodes, carried in demand.capacity)})
+    again = frame_of(records, study.model_copy(update={"analysis": study.analysis.model_copy(update={"demand": more})}))
+    assert again.data["theta_under_percent"].sum() == 0
+    bare = frame_of(records, read_text(growing.STUDY)).data
+    assert bare["theta_under_percent"].is_null().all()
+    assert bare["node_seconds"].to_list() == data["node_seconds"].to_list(), "what is paid for needs no demand"
+    assert all(name not in one.measures for one in records for name in MEASURES)
 
 
 def test_a_measure_of_0_has_no_ratio_and_it_is_said_which() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from steelyard.model.load import Load
-from steelyard.policy.base import rates
 
 
 def load(**fields: Any) -> Load:
@@ -24,7 +23,7 @@ def load(**fields: Any) -> Load:
     ],
 )
 def test_a_rate_is_the_operations_due_in_a_second(fields: dict[str, Any], expected: list[tuple[float, float]]) -> None:
-    assert list(rates(load(**fields))) == [pytest.approx(step) for step in expected]
+    assert list(load(**fields).rates()) == [pytest.approx(step) for step in expected]
     assert load(**fields).knows_rates
 
 
@@ -33,7 +32,7 @@ def test_phases_follow_each_other() -> None:
         {"name": "a", "duration_s": 3, "schedule": "constant", "rate_per_s": 10},
         {"name": "b", "duration_s": 3, "schedule": "constant", "rate_per_s": 20},
     ]
-    assert list(rates(load(duration_s=None, phases=phases))) == [(0, 10), (3, 20)]
+    assert list(load(duration_s=None, phases=phases).rates()) == [(0, 10), (3, 20)]
 
 
 @pytest.mark.parametrize(
@@ -46,5 +45,5 @@ def test_phases_follow_each_other() -> None:
     ],
 )
 def test_a_rate_that_is_not_known_beforehand(fields: dict[str, Any]) -> None:
-    assert list(rates(load(**fields))) == []
+    assert list(load(**fields).rates()) == []
     assert not load(**fields).knows_rates
