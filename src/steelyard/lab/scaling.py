@@ -12,7 +12,7 @@ from typing import Literal
 
 from steelyard.events.base import Watcher
 from steelyard.events.kept import ActivityBegan, ActivityEnded
-from steelyard.events.shown import Waiting
+from steelyard.events.shown import Sized, Waiting
 from steelyard.judging.activity_phases import arrival, phase_in_progress
 from steelyard.lab import clocks
 from steelyard.lab.cluster import Cluster
@@ -37,6 +37,9 @@ LOOK_EVERY_S = 0.5
 LATEST_S = 3.0
 """A policy that is asked this long after its time is late: readings take a second, and two are waited for them."""
 
+LIMITS = ("threshold", "target", "setpoint", "high")
+"""Settings of policies with which they compare their metric, for display."""
+
 Kind = Literal["scale-out", "scale-in"]
 
 
@@ -52,6 +55,9 @@ class ScalingInProgress:
         self._policy = policy
         self._bounds = bounds(trial.settings.policy, trial.settings.site.nodes)
         self._seen = None if policy is None else MetricSeen(policy, cluster, intervals, trial.settings.load.measured)
+        stated = trial.settings.policy.settings
+        limits = ((name, stated.get(name)) for name in LIMITS)
+        self._limit = next((f"{name} {limit:g}" for name, limit in limits if isinstance(limit, int | float)), "")
         self._trial = trial.id
         self._schema = schema
         self._watcher = watcher
@@ -116,6 +122,7 @@ class ScalingInProgress:
 
     async def _follow(self) -> None:
         await self._measured.wait()
+        self._show_size()
         await together([self._ask(), self._bring_about()])
 
     async def _ask(self) -> None:
@@ -138,6 +145,14 @@ class ScalingInProgress:
                 self._desired.append(desired)
             if desired.nodes != last.nodes:
                 self._wanted.set()
+            self._show_size()
+
+    def _show_size(self) -> None:
+        """Show the actual and the desired size, and the metric."""
+        points = self._seen.points if self._seen is not None else ()
+        value = points[-1].value if points else None
+        size, metric = len(self._cluster.members.in_service), "" if self._policy is None else self._policy.metric
+        self._watcher.tell(Sized(size, self._desired[-1], metric, value, self._limit))
 
     def _supplied(self, t_s: float) -> Supply:
         """The nodes that can be counted on now, as the policy that is asked at `t_s` is shown them."""
@@ -197,6 +212,7 @@ class ScalingInProgress:
             received = await self._join_watched(node, before)
             self._arrived(node, IN_SERVICE, received)
             cluster.members.joined(node)
+            self._show_size()
             # At once, as the next node waits for it.
             await together([self._look_at(node), self._watch(node, lambda probe: isinstance(probe, ReadsWay))])
         except BaseException as error:
@@ -224,6 +240,7 @@ class ScalingInProgress:
         leaving = self._elastic.leave(node, before, functools.partial(self._mark, node))
         self._arrived(node, LEFT, await self._saying(node, "leaving", leaving, asyncio.Event()))
         cluster.members.left(node)
+        self._show_size()
         await readings.processes.end(node.name)
 
     async def _join_watched(self, node: Node, before: Sequence[Node]) -> int | None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Event
+from steelyard.events.shown import Sized
 from steelyard.lab.conductor import Outcome
 from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.study import Study
@@ -90,6 +92,17 @@ class LastingEngine(FakeEngine):
                         on_record("l1", Routed(t_s=time.time(), contact="10.0.0.2:1"))
                         await asyncio.sleep(0.25)
                     on_record("l1", replace(record, first_sent_s=begun_s, last_done_s=time.time()))
+
+
+class Listener:
+    """Keeps the sizes that are shown."""
+
+    def __init__(self) -> None:
+        self.sized: list[Sized] = []
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, Sized):
+            self.sized.append(event)
 
 
 made: list[ElasticSystem] = []
@@ -179,6 +192,14 @@ def test_what_the_policy_saw_and_said_is_sealed(script: Script) -> None:
     assert [one.cause for one in record.activities] == [one.reason for one in scaling.desired[1:]]
     assert (scaling.asked, scaling.late, scaling.points) == (2, 0, ())
     assert scaling.supply == ((0.1, 1, 0, 0), (0.3, 3, 0, 0))
+
+
+def test_actual_and_desired_size_are_shown_while_they_change(script: Script) -> None:
+    parts = FakeParts(script, system_of=ElasticSystem, engine_of=LastingEngine)
+    conduct(script, growing((0.1, 3)), watcher=(listener := Listener()), parts=parts)
+    sizes = [(event.in_service, event.desired.nodes) for event in listener.sized]
+    assert sizes == 2 * [(1, 1), (1, 3), (2, 3), (3, 3)], "of two trials"
+    assert listener.sized[1].desired.reason == "scheduled: 3 nodes at 0.1 s"
 
 
 def test_a_size_for_which_too_few_nodes_were_lent_voids_the_trial(script: Script) -> None:

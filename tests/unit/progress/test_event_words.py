@@ -6,8 +6,9 @@ import pytest
 
 from steelyard.events.base import Unknown
 from steelyard.events.kept import ActivityBegan, ActivityEnded
-from steelyard.events.shown import Waiting
-from steelyard.progress.event_words import event_line
+from steelyard.events.shown import Sized, Waiting
+from steelyard.model.scaling import Desired
+from steelyard.progress.event_words import event_line, size_parts
 from steelyard.progress.session_state import journal_words
 from steelyard.progress.state import beginning, fold
 
@@ -45,6 +46,24 @@ def test_a_line_of_the_journal_has_the_words_of_an_activity_or_its_name() -> Non
     assert journal_words(joins) == "scale-out of n3 begins (scheduled: 3 nodes at 30 s)"
     assert journal_words(Unknown("of-tomorrow", {})) == "of-tomorrow"
     assert journal_words(None) == "a line that cannot be read"
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (Sized(3, Desired(0.0, 3, "")), ("3 of 3 desired", "")),
+        (Sized(3, Desired(9.0, 5, "at 9 s")), ("3 of 5 desired", "at 9 s")),
+        (
+            Sized(4, Desired(9.0, 5, "busy"), "cpu", 81.26, "threshold 80"),
+            ("4 of 5 desired", "busy; now cpu 81.3, threshold 80"),
+        ),
+        (Sized(3, Desired(0.0, 3, ""), "cpu", 12.0), ("3 of 3 desired", "now cpu 12")),
+        (Sized(3, Desired(0.0, 3, ""), "cpu", None, "threshold 80"), ("3 of 3 desired", "")),
+    ],
+)
+def test_actual_and_desired_size_with_reason_and_metric(event: Sized, words: tuple[str, str]) -> None:
+    assert size_parts(beginning(0.0)) == ("", "")
+    assert size_parts(fold(beginning(0.0), event, 1.0)) == words
 
 
 def test_the_end_of_an_activity_ends_what_was_awaited_of_its_nodes() -> None:
