@@ -24,7 +24,7 @@ from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.policy import MOST_NODES
-from steelyard.model.scaling import Desired, Scaling, Supply
+from steelyard.model.scaling import LATEST_S, Desired, Scaling, Supply
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
 from steelyard.policy.base import History, Policy, ask_times, bounded, bounds
@@ -34,8 +34,6 @@ from steelyard.wire.record import Interval, Routed
 
 SAY_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5
-LATEST_S = 3.0
-"""A policy that is asked this long after its time is late: readings take a second, and two are waited for them."""
 
 LIMITS = ("threshold", "target", "setpoint", "high")
 """Settings of policies with which they compare their metric, for display."""
