@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from steelyard.model.plausible import Moment
 from steelyard.model.value import Value, later
 
-
 LATEST_S: Final = 3.0
 """A policy that is asked this long after its time is late: readings take a second, and two are waited for them."""
 

@@ -19,12 +19,14 @@ from steelyard.analysis.comparisons.level_ratios import ratio_of
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import HIDDEN, NO_UNIT, Column, TreatmentRow
+from steelyard.analysis.searched_capacity import Capacities, capacities
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.format import count, listed, number
 from steelyard.heavy import pl
 from steelyard.judging.elasticity import Steps, beyond_percent, demand_of, elasticity, supply_of
 from steelyard.judging.membership import mean_nodes
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.demand import Capacity
 from steelyard.model.estimate import Estimate
 from steelyard.model.policy import NONE
@@ -47,6 +49,10 @@ MEAN_OF_FACTORS: Final = "mean_of_factors"
 """Their geometric mean; none where one is 0."""
 BEYOND, NODE_SECONDS = "beyond_scale_percent", "node_seconds"
 POLICY: Final = "policy"
+NO_ERROR: Final = "the capacities count as exact"
+WITH_ERROR: Final = "with the capacities at the ends of their intervals, too"
+NONE_AT_AN_END: Final = "none with the capacities at an end of their intervals"
+"""What an interval holds of the error of capacities that searches found."""
 THE_CONTROL, NO_CONTROL = "it is the control", "no treatment with the same other levels keeps its size (policy none)"
 
 
@@ -110,18 +116,33 @@ def lacking(study: Study, records: Sequence[TrialRecord]) -> str:
             "Measures of elasticity (SPEC) need a rate that is known beforehand: closed loops, traces and fractions of "
             "a measured capacity have none."
         )
+    rated = [record for record in records if _offered(record) is not None]
+    carried, *_ = capacities(study.analysis.demand, records, study.analysis.confidence)
+    if not any(carried(record) for record in rated):
+        return (
+            "Measures of elasticity (SPEC) need the operations per second that each size carries: no search of this "
+            "study with the settings of its other trials has found one."
+        )
     return ""
 
 
 def elasticities(context: Context) -> Iterator[Elasticity]:
-    """A row for each treatment with a used trial, in the order of the levels; none without a declared demand, and none
-    if no cluster changed its size."""
-    study, records = context.study, context.records
-    if study.analysis.demand is None or not any(record.activities for record in records):
+    """A row for each treatment with a used trial, in the order of the levels; none without a demand, and none if no
+    cluster changed its size."""
+    demand, records = context.study.analysis.demand, context.records
+    if demand is None or not any(record.activities for record in records):
         return
+    carried, *at_ends = capacities(demand, records, context.confidence)
+    rows = [list(_rows(context, of_end)) for of_end in (carried, *at_ends)]
+    for row, *others in zip(*rows, strict=True):
+        yield row if demand.capacity else _with_error_of_capacity(row, others)
+
+
+def _rows(context: Context, carried: Capacities) -> Iterator[Elasticity]:
+    study, records = context.study, [record for record in context.records if _offered(record) is not None]
     others_of = partial(_other_levels, study)
-    capacities = _capacities(study.analysis.demand.capacity, records, others_of)
-    known = {record.key: _of_trial(record, capacities[cell_key(others_of(record.treatment))]) for record in records}
+    sizes = _capacities(carried, records, others_of)
+    known = {record.key: _of_trial(record, sizes[cell_key(others_of(record.treatment))]) for record in records}
     frame = _with_columns(context.frame, known)
     treatments = [one for one in frame.treatments() if not _trials(frame, one).is_empty()]
     policies = {record.key: record.settings.policy.name for record in records}
@@ -131,6 +152,29 @@ def elasticities(context: Context) -> Iterator[Elasticity]:
         same = [one for one in controls if others_of(one) == others]
         control = min(same, key=lambda one: sum(one[name] != treatment.get(name) for name in one), default=None)
         yield _row(frame, treatment, control, others, context.confidence)
+
+
+def _with_error_of_capacity(row: Elasticity, at_ends: Sequence[Elasticity]) -> Elasticity:
+    """A row whose intervals go from the lowest to the highest end that they have with the capacities as found, all at
+    the lower and all at the upper ends of their intervals. `at_ends`: the rows with those; none without intervals."""
+    changes: dict[str, Any] = {}
+    for name in (*MEASURES, "elastic_speedup"):
+        estimate = getattr(row, name)
+        every: list[Estimate | None] = [estimate, *(getattr(other, name) for other in at_ends)]
+        if estimate is None:
+            continue
+        known = [one for one in every if one is not None]
+        low = min(one.value if one.low is None else one.low for one in known)
+        high = max(one.value if one.high is None else one.high for one in known)
+        if not at_ends or row.starts < FEWEST_STARTS:
+            changes[name] = estimate.model_copy(update={"method": f"{estimate.method}; {NO_ERROR}"})
+        elif len(known) < len(every):
+            changes[name] = estimate.without_interval(f"{estimate.method}; {NONE_AT_AN_END}")
+        elif low < high:
+            changes[name] = estimate.model_copy(
+                update={"low": low, "high": high, "method": f"{estimate.method}; {WITH_ERROR}"}
+            )
+    return row.model_copy(update=changes)
 
 
 def _other_levels(study: Study, treatment: Treatment) -> Treatment:
@@ -143,17 +187,19 @@ def _other_levels(study: Study, treatment: Treatment) -> Treatment:
 
 
 def _capacities(
-    declared: Sequence[Capacity], records: Sequence[TrialRecord], others_of: Callable[[Treatment], Treatment]
+    carried: Capacities, records: Sequence[TrialRecord], others_of: Callable[[Treatment], Treatment]
 ) -> dict[CellKey, list[Capacity]]:
     """The sizes that count as a demand, with what they carry: those that a policy may ask for, or a control has, where
     the other levels are the same. So a control has the same demand as a policy that it is compared with."""
     reach: dict[CellKey, list[int]] = {}
+    first: dict[CellKey, TrialRecord] = {}
     for record in records:
         policy, nodes = record.settings.policy, record.settings.site.nodes
-        of_levels = reach.setdefault(cell_key(others_of(record.treatment)), [])
-        of_levels += policy.least(nodes), policy.most(nodes)
+        key = cell_key(others_of(record.treatment))
+        first.setdefault(key, record)
+        reach.setdefault(key, []).extend((policy.least(nodes), policy.most(nodes)))
     return {
-        key: [(nodes, carried) for nodes, carried in declared if min(sizes) <= nodes <= max(sizes)]
+        key: [(nodes, per_s) for nodes, per_s in carried(first[key]) if min(sizes) <= nodes <= max(sizes)]
         for key, sizes in reach.items()
     }
 
