@@ -23,7 +23,7 @@ from steelyard.events.kept import TrialSealed
 from steelyard.events.shown import PhaseEntered
 from steelyard.format import count, data_rate, data_size, number, percent, treatment_label
 from steelyard.model.trial import Phase
-from steelyard.progress.event_words import event_line, ms, of_words, phase_parts, phase_text
+from steelyard.progress.event_words import event_line, ms, of_words, phase_parts, phase_text, size_parts
 from steelyard.progress.state import (
     CLEANING_UP,
     Live,
@@ -82,6 +82,12 @@ def _now(live: Live, now_s: float) -> Text:
     if activity:
         text.append(f"\n{activity}")
     return text
+
+
+def _size(live: Live) -> Text | None:
+    """Actual and desired size of a cluster under a policy."""
+    size, why = size_parts(live)
+    return Text.assemble((" nodes  ", "dim"), size, f": {why}" if why else "") if size else None
 
 
 def _load(live: Live) -> Text:
@@ -176,7 +182,10 @@ class LiveView:
     def __rich__(self) -> RenderableType:
         live = self._live
         head, now, load = self.lines()
-        parts: list[RenderableType] = [head, _Hanging(now, 8), load]
+        parts: list[RenderableType] = [head, _Hanging(now, 8)]
+        if (size := _size(live)) is not None:
+            parts.append(_Hanging(size, 8))
+        parts.append(load)
         if live.nodes:
             parts.append(_nodes(live))
         if self.note:

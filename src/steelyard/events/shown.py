@@ -9,6 +9,7 @@ from steelyard.events.base import Event
 from steelyard.judging.stopping import Decision
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.sample import Sample
+from steelyard.model.scaling import Desired
 from steelyard.model.trial import Phase
 from steelyard.model.verdict_reasons import Reason
 from steelyard.wire.record import Interval
@@ -66,6 +67,21 @@ class Waiting(Event):
     """Something that is waited for."""
 
     what: str
+
+
+@dataclass(frozen=True)
+class Sized(Event):
+    """The size of a cluster under a policy: nodes in service, the size that was desired last, and the metric."""
+
+    in_service: int
+    """Those that are leaving included."""
+    desired: Desired
+    metric: str = ""
+    """The response that the policy follows; empty if it follows none."""
+    value: float | None = None
+    """Its newest point; None without one, or without a reading."""
+    limit: str = ""
+    """Threshold or target of the metric, in words, such as `threshold 80`."""
 
 
 @dataclass(frozen=True)

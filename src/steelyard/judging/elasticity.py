@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from steelyard.judging.membership import mean_nodes, sizes
+from steelyard.judging.searched_capacity import Capacities, capacities
 from steelyard.model.activity import Activity
 from steelyard.model.demand import Capacity
 from steelyard.model.named_level import Level
@@ -47,15 +48,20 @@ class ElasticityMeasures(NamedTuple):
     """Share of the samples at which supply and demand did not move in the same direction since the sample before."""
 
 
-def elasticity_of(records: Sequence[TrialRecord], study: Study) -> dict[Attempt, dict[str, float]]:
+def elasticity_of(
+    records: Sequence[TrialRecord], study: Study, carried: Capacities | None = None
+) -> dict[Attempt, dict[str, float]]:
     """The measures of each trial by their names; none of a study whose policies change no size, and only what is paid
-    for without a demand: a declared capacity, and a rate that is known beforehand."""
+    for without a demand: capacities, and a rate that is known beforehand. `carried`: other capacities than those that
+    are declared, or the means of those that were found."""
+    demand = study.analysis.demand
     if not any(record.settings.policy.changes for record in records):
         return {}
-    demand = study.analysis.demand
-    capacities = {} if demand is None else _capacities(demand.capacity, records, study)
+    if carried is None and demand is not None:
+        carried = capacities(demand, records)
+    sizes_of = {} if carried is None else _in_reach(carried, records, study)
     return {
-        record.key: _of_trial(record, capacities.get(cell_key(other_levels(study, record.treatment)), ()))
+        record.key: _of_trial(record, sizes_of.get(cell_key(other_levels(study, record.treatment)), ()))
         for record in records
     }
 
@@ -75,18 +81,22 @@ def offered(record: TrialRecord) -> Steps:
     return () if load is None or not load.knows_rates else tuple(load.rates())
 
 
-def _capacities(
-    declared: Sequence[Capacity], records: Sequence[TrialRecord], study: Study
+def _in_reach(
+    carried: Capacities, records: Sequence[TrialRecord], study: Study
 ) -> dict[CellKey, list[Capacity]]:
     """The sizes that count as a demand, with what they carry: those that a policy may ask for, or a control has, where
     the other levels are the same. So a control has the same demand as a policy that it is compared with."""
     reach: dict[CellKey, list[int]] = {}
+    first: dict[CellKey, TrialRecord] = {}
     for record in records:
+        if not offered(record):
+            continue
         policy, nodes = record.settings.policy, record.settings.site.nodes
-        of_levels = reach.setdefault(cell_key(other_levels(study, record.treatment)), [])
-        of_levels += policy.least(nodes), policy.most(nodes)
+        key = cell_key(other_levels(study, record.treatment))
+        first.setdefault(key, record)
+        reach.setdefault(key, []).extend((policy.least(nodes), policy.most(nodes)))
     return {
-        key: [(nodes, carried) for nodes, carried in declared if min(sizes) <= nodes <= max(sizes)]
+        key: [(nodes, per_s) for nodes, per_s in carried(first[key]) if min(sizes) <= nodes <= max(sizes)]
         for key, sizes in reach.items()
     }
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from steelyard.events.base import Watcher
 from steelyard.events.kept import ActivityBegan, ActivityEnded
-from steelyard.events.shown import Waiting
+from steelyard.events.shown import Sized, Waiting
 from steelyard.judging.activity_phases import arrival, phase_in_progress
 from steelyard.lab import clocks
 from steelyard.lab.cluster import Cluster
@@ -24,7 +24,7 @@ from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.policy import MOST_NODES
-from steelyard.model.scaling import Desired, Scaling, Supply
+from steelyard.model.scaling import LATEST_S, Desired, Scaling, Supply
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
 from steelyard.policy.base import History, Policy, ask_times, bounded, bounds
@@ -34,8 +34,9 @@ from steelyard.wire.record import Interval, Routed
 
 SAY_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5
-LATEST_S = 3.0
-"""A policy that is asked this long after its time is late: readings take a second, and two are waited for them."""
+
+LIMITS = ("threshold", "target", "setpoint", "high")
+"""Settings of policies with which they compare their metric, for display."""
 
 Kind = Literal["scale-out", "scale-in"]
 
@@ -52,6 +53,9 @@ class ScalingInProgress:
         self._policy = policy
         self._bounds = bounds(trial.settings.policy, trial.settings.site.nodes)
         self._seen = None if policy is None else MetricSeen(policy, cluster, intervals, trial.settings.load.measured)
+        stated = trial.settings.policy.settings
+        limits = ((name, stated.get(name)) for name in LIMITS)
+        self._limit = next((f"{name} {limit:g}" for name, limit in limits if isinstance(limit, int | float)), "")
         self._trial = trial.id
         self._schema = schema
         self._watcher = watcher
@@ -116,6 +120,7 @@ class ScalingInProgress:
 
     async def _follow(self) -> None:
         await self._measured.wait()
+        self._show_size()
         await together([self._ask(), self._bring_about()])
 
     async def _ask(self) -> None:
@@ -138,13 +143,22 @@ class ScalingInProgress:
                 self._desired.append(desired)
             if desired.nodes != last.nodes:
                 self._wanted.set()
+            self._show_size()
+
+    def _show_size(self) -> None:
+        """Show the actual and the desired size, and the metric."""
+        points = self._seen.points if self._seen is not None else ()
+        value = points[-1].value if points else None
+        size, metric = len(self._cluster.members.in_service), "" if self._policy is None else self._policy.metric
+        self._watcher.tell(Sized(size, self._desired[-1], metric, value, self._limit))
 
     def _supplied(self, t_s: float) -> Supply:
         """The nodes that can be counted on now, as the policy that is asked at `t_s` is shown them."""
         last = self.activities[-1] if self.activities else None
         pending = [] if last is None or last.ended_s is not None or last.kind == "scale-in" else last.nodes
         arriving = sum(arrival(last, node) is None for node in pending) if last is not None else 0
-        return Supply(t_s, len(self._cluster.members.staying), arriving)
+        ended_s = None if last is None or last.ended_s is None else last.ended_s - self._begun_s
+        return Supply(t_s, len(self._cluster.members.staying), arriving, ended_s=ended_s)
 
     async def _bring_about(self) -> None:
         """Bring the cluster to the size that was desired last; after a failure, once another size is desired."""
@@ -197,6 +211,7 @@ class ScalingInProgress:
             received = await self._join_watched(node, before)
             self._arrived(node, IN_SERVICE, received)
             cluster.members.joined(node)
+            self._show_size()
             # At once, as the next node waits for it.
             await together([self._look_at(node), self._watch(node, lambda probe: isinstance(probe, ReadsWay))])
         except BaseException as error:
@@ -210,11 +225,16 @@ class ScalingInProgress:
 
     async def _look_at(self, node: Node) -> None:
         """Note the facts of a node that has joined, and its settings that are not those asked for."""
-        system = self._cluster.system
-        facts, differing = await asyncio.gather(system.facts(node), system.differing(node))
-        self._cluster.facts[system_facts_name(node.name)] = facts
-        if differing:
-            self._cluster.differing[node.name] = differing
+        cluster = self._cluster
+
+        async def facts() -> None:
+            cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
+
+        async def differing() -> None:
+            if settings := await cluster.system.differing(node):
+                cluster.differing[node.name] = settings
+
+        await together([facts(), differing()])
 
     async def _leave(self, node: Node) -> None:
         cluster, readings = self._cluster, self._cluster.readings
@@ -224,6 +244,7 @@ class ScalingInProgress:
         leaving = self._elastic.leave(node, before, functools.partial(self._mark, node))
         self._arrived(node, LEFT, await self._saying(node, "leaving", leaving, asyncio.Event()))
         cluster.members.left(node)
+        self._show_size()
         await readings.processes.end(node.name)
 
     async def _join_watched(self, node: Node, before: Sequence[Node]) -> int | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from steelyard.model import percentiles, responses
 from steelyard.model.objective import Limit, parse
@@ -55,10 +55,28 @@ SEARCHES = (
     "objective", "first_rate_per_s", "highest_rate_per_s", "window_s", "settle_s", "precision", "most_windows",
 )  # fmt: skip
 """Fields of a load that belong to schedule search."""
+ENDS = ("operations", "duration_s", "phases")
+"""Fields of a load that say when it ends, if it is no search."""
 LONGEST_WINDOW = 4
 """A window at a low rate lasts this multiple of `window_s` at most."""
 LOWEST_RATE = 1000
 """A search gives up at the first rate over this."""
+
+
+Objective = Annotated[
+    tuple[str, ...],
+    BeforeValidator(
+        lambda given: (given,) if isinstance(given, str) else given, json_schema_input_type=tuple[str, ...] | str
+    ),
+]
+
+
+def for_schedule(load: Mapping[str, Any], schedule: object) -> dict[str, Any]:
+    """The settings of a load without those that belong only to other schedules than this: a level that sets the
+    schedule leaves them out."""
+    others = {*SEARCHES, *ENDS, *(name for names in (NEEDS, TAKES) for own in names.values() for name in own)}
+    kept = {*NEEDS.get(str(schedule), ()), *TAKES.get(str(schedule), ()), *(SEARCHES if schedule == "search" else ENDS)}
+    return {name: value for name, value in load.items() if name in kept or name not in others}
 
 
 class Offered(Value):
@@ -231,10 +249,10 @@ class Load(Offered):
     """For capacity_fraction: operations in flight in the closed loop that measures the cluster's capacity."""
     capacity_s: float = Field(default=10.0, gt=0)
     """For capacity_fraction: seconds of that measurement, after a warm-up of warm_up_s."""
-    objective: tuple[str, ...] = ()
+    objective: Objective = ()
     """search: the limits that a rate has to meet together, each a response time or service time in ms or
-    error_fraction with a number, as "response_ms_p99 <= 10"; or "saturation" alone: the highest throughput. A rate of
-    which the system does not keep up with nine tenths meets no limit."""
+    error_fraction with a number, as "response_ms_p99 <= 10"; or "saturation" alone: the highest throughput. One limit
+    needs no list. A rate of which the system does not keep up with nine tenths meets no limit."""
     first_rate_per_s: float = Field(default=500.0, gt=0, le=MOST_PER_S)
     """search: the first rate, which is doubled until a window misses a limit (or halved, if the first one does)."""
     highest_rate_per_s: float = Field(default=MOST_PER_S, gt=0, le=MOST_PER_S)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from steelyard.model.plausible import Moment
 from steelyard.model.value import Value, later
+
+LATEST_S: Final = 3.0
+"""A policy that is asked this long after its time is late: readings take a second, and two are waited for them."""
 
 
 class Point(NamedTuple):
@@ -30,6 +33,9 @@ class Supply(NamedTuple):
     """Nodes that are joining, or about to."""
     prepared: int = 0
     """Nodes that were prepared to join and wait."""
+    ended_s: float | None = None
+    """When the last change of size ended, completed or not, in seconds of the measured phase; None before the first,
+    while one is in progress, and where this was not recorded."""
 
 
 class Desired(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import Any, Final
 
@@ -184,12 +184,14 @@ def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterato
             f"the load goes on for about {duration(max(0.0, left_s))} after the last change of size begins: one that "
             "takes longer is recorded as unfinished"
         )
-    yield from _of_demand(study, every)
+    searched = {trial.settings.site.nodes for trial in plan.trials if trial.settings.load.schedule == "search"}
+    yield from _of_demand(study, every, searched)
     yield from derived_levels.notes(study, plan, abilities)
 
 
-def _of_demand(study: Study, every: Sequence[TrialSettings]) -> Iterator[str]:
-    """Sentences on what measures of elasticity lack, where a policy decides or a demand is declared."""
+def _of_demand(study: Study, every: Sequence[TrialSettings], searched: Set[int]) -> Iterator[str]:
+    """Sentences on what measures of elasticity lack, where a policy decides or there is a demand. `searched`: sizes
+    whose capacity trials of the study search."""
     demand, changing = study.analysis.demand, [one for one in every if one.policy.changes]
     if demand is None:
         if any(one.policy.name != SCHEDULED and one.load.knows_rates for one in changing):
@@ -202,6 +204,7 @@ def _of_demand(study: Study, every: Sequence[TrialSettings]) -> Iterator[str]:
         yield "analysis.demand has no use: measures of elasticity need changes of size under a rate known beforehand"
     reach = {size for one in every for size in (one.policy.least(one.site.nodes), one.policy.most(one.site.nodes))}
     between = range(min(reach, default=1), max(reach, default=0) + 1)
-    if left_out := sorted({*between} - {nodes for nodes, _ in demand.capacity}):
+    known = {nodes for nodes, _ in demand.capacity} if demand.capacity else searched
+    if left_out := sorted({*between} - known):
         sizes = listed([str(nodes) for nodes in left_out])
         yield f"analysis.demand does not say what {sizes} nodes carry: no rate demands {sizes} nodes"

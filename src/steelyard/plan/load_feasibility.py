@@ -196,7 +196,7 @@ def _unsearched(study: Study, plan: Plan) -> Iterator[StudyError]:
     be over windows of all its rates."""
     schedules = {trial.settings.load.schedule for trial in plan.trials}
     for key, name in named_responses(study).items():
-        if "search" in schedules and pools_windows(responses.of(name)):
+        if schedules == {"search"} and pools_windows(responses.of(name)):
             yield StudyError(
                 f"the {responses.label_of(name)} of a search would be over windows of all its rates",
                 f"use {CAPACITY} instead: the report has response times window by window",

@@ -23,7 +23,7 @@ class SimpleSettings(AlarmSettings):
     threshold: float | None = Field(default=None, validate_default=True)
     """Value of the metric at which a point breaches."""
     cooldown_s: float = Field(default=300.0, ge=0, le=86400)
-    """Seconds without a further change after the last node is in service."""
+    """Seconds without a further change after the last node is in service, or after a change that failed has ended."""
 
     @field_validator("threshold")
     @classmethod

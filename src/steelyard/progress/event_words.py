@@ -36,8 +36,9 @@ MS_PER_S: Final = 1000.0
 
 
 def phase_text(live: Live, now_s: float) -> str:
-    """Phase with its time, then what goes on in it."""
-    return ": ".join(filter(None, phase_parts(live, now_s)))
+    """Phase with its time, then what goes on in it, and the size of a cluster under a policy."""
+    text, size = ": ".join(filter(None, phase_parts(live, now_s))), size_parts(live)
+    return f"{text}; nodes {': '.join(filter(None, size))}" if size[0] else text
 
 
 def phase_parts(live: Live, now_s: float) -> tuple[str, str]:
@@ -56,6 +57,18 @@ def phase_parts(live: Live, now_s: float) -> tuple[str, str]:
     limited = limit_s is not None and seconds > LIMIT_SHOWN_S and not in_time
     limit = f" (timeout {duration(limit_s)})" if limit_s is not None and limited else ""
     return f"{live.phase.name} {duration(math.floor(max(0.0, seconds)))}{of}{limit}", live.waiting
+
+
+def size_parts(live: Live) -> tuple[str, str]:
+    """Actual and desired size of a cluster under a policy, and why: `3 of 5 desired`, reason and metric. Empty
+    without a policy."""
+    size = live.size
+    if size is None:
+        return "", ""
+    now = ""
+    if size.value is not None:
+        now = f"now {size.metric} {number(size.value, digits=3)}{f', {size.limit}' if size.limit else ''}"
+    return f"{size.in_service} of {size.desired} desired", "; ".join(filter(None, (size.reason, now)))
 
 
 def decision_line(decision: Decision) -> str:

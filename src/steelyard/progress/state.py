@@ -25,6 +25,7 @@ from steelyard.events.shown import (
     PhaseEntered,
     RuleBegan,
     Sampled,
+    Sized,
     StillBusy,
     Ticked,
     TimeLeft,
@@ -88,6 +89,20 @@ class PhaseUnderWay(_Part):
     timeout_s: float | None = None
     expected_s: float | None = None
     """Expected seconds, where that is known."""
+
+
+class SizeUnderWay(_Part):
+    """Actual and desired size of a cluster under a policy, and the metric that it follows."""
+
+    in_service: int
+    desired: int
+    reason: str = ""
+    """Reason of the last change of the desired size; empty if it did not change."""
+    metric: str = ""
+    value: float | None = None
+    """The newest point of the metric."""
+    limit: str = ""
+    """Threshold or target of the metric, in words."""
 
 
 class AwaitedQuiet(_Part):
@@ -182,6 +197,8 @@ class Live(_Part):
     phase: PhaseUnderWay | None = None
     waiting: str = ""
     """Object of the wait."""
+    size: SizeUnderWay | None = None
+    """None unless a policy is asked for the size of the cluster."""
     quiet: AwaitedQuiet | None = None
     """None unless the study waits for a quiet machine."""
     left: Left | None = None
@@ -231,7 +248,8 @@ def _changes(live: Live, event: Event, now_s: float) -> dict[str, Any]:  # noqa:
             changes = {"left": _left(event, now_s)}
         case StartBegan():
             start = StartUnderWay(start=event.start, treatment=dict(event.treatment), trials=event.trials)
-            changes = {"block": event.block, "blocks": event.blocks, "start": start, "trial": None, "nodes": {}}
+            of_start = {"start": start, "trial": None, "nodes": {}, "size": None}
+            changes = {"block": event.block, "blocks": event.blocks, **of_start}
         case TrialBegan():
             changes = _trial_began(event, now_s)
         case PhaseEntered():
@@ -241,6 +259,8 @@ def _changes(live: Live, event: Event, now_s: float) -> dict[str, Any]:  # noqa:
             changes = {"phase": phase, "waiting": ""}
         case Waiting():
             changes = {"waiting": event.what}
+        case Sized():
+            changes = {"size": _size(event)}
         case ActivityEnded():
             changes = {"waiting": ""}
         case QuietAwaited():
@@ -257,7 +277,7 @@ def _changes(live: Live, event: Event, now_s: float) -> dict[str, Any]:  # noqa:
             changes = {"nodes": _sampled(live.nodes, event.samples)}
         case TrialSealed():
             cells = live.cells if event.record is None else with_trial(live.cells, event.record)
-            changes = {"trial": None, "seconds_under_way": 0, "cells": cells}
+            changes = {"trial": None, "seconds_under_way": 0, "cells": cells, "size": None}
         case Trouble():
             trouble = TroubleNoted(t_s=now_s, message=event.message, hint=event.hint)
             changes = {"troubles": (*live.troubles, trouble)[-LAST_TROUBLES:]}
@@ -281,6 +301,14 @@ def _trial_began(event: TrialBegan, now_s: float) -> dict[str, Any]:
         "total": event.total,
         "seconds_under_way": 0,
     }
+
+
+def _size(event: Sized) -> SizeUnderWay:
+    desired, value = event.desired, _finite(event.value)
+    return SizeUnderWay(
+        in_service=event.in_service, desired=desired.nodes, reason=desired.reason, metric=event.metric, value=value,
+        limit=event.limit,
+    )  # fmt: skip
 
 
 def _after(left: Left | None, waited_s: float) -> Left | None:

@@ -24,7 +24,7 @@ from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import quantile_ns, supported
 from steelyard.model.response import NS_PER_MS
 from steelyard.model.trial import Attempt, CellKey, TrialRecord
-from steelyard.reading.policy_points import seen_of
+from steelyard.reading.replay import seen_of
 from steelyard.store.read import Store
 
 SHORTEST_S: Final = 0.95

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from steelyard.format import NONE, count, data_rate, data_size, duration, number, percent, treatment_label
 from steelyard.model.trial import Phase
+from steelyard.progress.event_words import size_parts
 from steelyard.progress.reason_words import waiting_words
 from steelyard.progress.state import Live, LoadSecond, NodeReadings, newest_of_nodes, slowest, throughput
 from steelyard.serve.store_cache import StoreLook
@@ -81,6 +82,10 @@ class Now:
     gone: str
     """Time spent in this phase, and its expected length."""
     waiting: str
+    size: str
+    """Actual and desired size of a cluster under a policy; empty without one."""
+    size_why: str
+    """Reason of the desired size, and the metric that the policy follows."""
     busy: str
     """Why no trial begins: the machine is not quiet."""
     drawings: tuple[Drawing, ...]
@@ -95,6 +100,7 @@ def now(look: StoreLook, now_s: float) -> Now | None:
         return None
     trial = live.trial
     again = f", attempt {trial.attempt}" if trial is not None and trial.attempt != 1 else ""
+    size, size_why = size_parts(live)
     seconds = [second for second in live.seconds if live.t_s - WINDOW_S <= second.t_s <= live.t_s]
     return Now(
         block=f"{live.block}{f' of {live.blocks}' if live.blocks else ''}" if live.block else NONE,
@@ -103,6 +109,8 @@ def now(look: StoreLook, now_s: float) -> Now | None:
         phase="waiting" if live.quiet is not None else live.phase.name if live.phase is not None else "beginning",
         gone="" if live.quiet is not None else _gone(look, live, now_s),
         waiting=_activity(live),
+        size=size,
+        size_why=size_why,
         busy=_busy(live, now_s),
         drawings=_drawings(seconds),
         notes=_notes(seconds),

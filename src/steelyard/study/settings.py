@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from steelyard.format import listed
 from steelyard.model.errors import StudyError
+from steelyard.model.load import for_schedule
 from steelyard.model.named_level import Level
 from steelyard.model.policy import NONE, STATIC_MAX
 from steelyard.model.study import SAME_FACTOR, Study
@@ -62,6 +63,8 @@ def complete(
     for seam in SEAMS:
         name = levels.get(f"{seam}.name", changed[seam].get("name"))
         changed[seam] = _of_plugin(changed[seam], name, named.get(seam, ()))
+    if (schedule := levels.get("load.schedule", changed["load"].get("schedule"))) != changed["load"].get("schedule"):
+        changed["load"] = for_schedule(changed["load"], schedule)
     for name, level in levels.items():
         put(changed, name, level)
     settings: dict[str, Any] = {}

@@ -28,7 +28,8 @@ CHECKS: dict[str, str] = {
     "verdict": "outcome and reasons follow from raw intervals, numbers and thresholds",
     "capacity": "a capacity is the one that its trial measured, and follows from that trial's intervals",
     "search": "a window of a search follows from its responses, its rate from the windows before, the result from all",
-    "policy": "a scaling policy's points follow from samples and intervals, its desired sizes from the points",
+    "policy": "a scaling policy's points follow from samples and intervals, its desired sizes from points and nodes, "
+    "activities from sizes, nodes from activities",
     "report": "a number of a report is the one that follows from the trials",
 }
 """Kind of check to the statement that holds if there is no finding."""

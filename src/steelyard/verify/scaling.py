@@ -1,5 +1,5 @@
 """Recomputation of what a scaling policy saw and said in a trial: its points from samples and intervals, the sizes that
-it desired from the points."""
+it desired from the points; what followed is in `activities`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from steelyard.model.errors import SteelyardError
 from steelyard.model.scaling import Point, Scaling
 from steelyard.model.trial import Attempt, TrialRecord
 from steelyard.policy.base import Policy, ask_times, asked, bounds, policy_of, shipped
-from steelyard.reading.policy_points import seen_of
+from steelyard.reading.replay import seen_of
+from steelyard.verify import activities
 from steelyard.verify.checklist import Book
 
 RELATIVE: Final = 1e-9
@@ -37,9 +38,7 @@ def scaling(
         lacking = record.settings.policy.changes and record.verdict.outcome == "valid"
         book.check("policy", not lacking, where, "a valid trial under a policy", "no record of what it saw and said")
         return
-    causes = {desired.reason for desired in stored.desired}
-    for activity in record.activities:
-        book.check("policy", activity.cause in causes, where, "cause of a change of size", activity.cause, causes)
+    activities.followed(record, stored, where, book)
     module = shipped(record.settings)
     if module is None:
         book.skip(NOT_SHIPPED)
@@ -49,7 +48,9 @@ def scaling(
     except (SteelyardError, ValidationError):
         book.skip(NOT_MADE)
         return
-    _desired(record, stored, policy, where, book)
+    times = tuple(islice(ask_times(policy), stored.asked))
+    activities.supply(record, stored, times, where, book)
+    _desired(record, stored, policy, max(times, default=0.0), where, book)
     seen = seen_of(policy.metric, record, samples, facts, intervals)
     for given in stored.points:
         again = point(policy.metric, given.t_s, policy.period_s, stored.begun_s, seen)
@@ -59,8 +60,7 @@ def scaling(
             book.check("policy", _alike(given, again), where, f"{policy.metric} at {given.t_s:g} s", given, again)
 
 
-def _desired(record: TrialRecord, stored: Scaling, policy: Policy, where: str, book: Book) -> None:
-    until_s = max(islice(ask_times(policy), stored.asked), default=0.0)
+def _desired(record: TrialRecord, stored: Scaling, policy: Policy, until_s: float, where: str, book: Book) -> None:
     sizes = bounds(record.settings.policy, record.settings.site.nodes)
     again = asked(policy, sizes, stored.copies, stored.points, stored.supply, until_s)
     book.equal("policy", where, "desired sizes", stored.desired, again)

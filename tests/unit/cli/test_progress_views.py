@@ -13,9 +13,20 @@ from steelyard.analysis.cells import cell_values
 from steelyard.cli.progress_views import LiveView, PlainView, spark
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.events.kept import QuietAwaited, QuietReached, SessionBegan, StartBegan, StoppingJudged, TrialSealed
-from steelyard.events.shown import PhaseEntered, Sampled, StillBusy, Ticked, TimeLeft, TrialBegan, Trouble, Waiting
+from steelyard.events.shown import (
+    PhaseEntered,
+    Sampled,
+    Sized,
+    StillBusy,
+    Ticked,
+    TimeLeft,
+    TrialBegan,
+    Trouble,
+    Waiting,
+)
 from steelyard.judging.stopping import Decision, Narrowing, Rule, decide, rule_of
 from steelyard.model.sample import Sample
+from steelyard.model.scaling import Desired
 from steelyard.model.trial import Phase, Responses
 from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.progress.event_words import decision_line
@@ -169,6 +180,23 @@ def test_the_live_screen_shows_phase_load_nodes_cells_and_troubles() -> None:
         "trial x voided",
     ):
         assert expected in text
+
+
+def test_both_views_show_actual_and_desired_size_under_a_policy() -> None:
+    out = Console(file=io.StringIO(), width=140, force_terminal=False)
+    clock, lines = Clock(), list[str]()
+    live, plain = LiveView(out, LiveCells(study()), clock), PlainView(lines.append, clock)
+    publisher = Publisher(clock, live, plain)
+    for event in events()[:-2]:
+        publisher.tell(event)
+    publisher.tell(Sized(3, Desired(40.0, 5, "cpu >= 80 for 20 s on end, last 83"), "cpu", 90.0, "threshold 80"))
+    publisher.tell(Waiting("n4 joining for 2 s: streaming"))
+    clock.now_s += 6
+    plain.beat()
+    out.print(live)
+    size = "3 of 5 desired: cpu >= 80 for 20 s on end, last 83; now cpu 90, threshold 80"
+    assert lines[-1].endswith(f"n4 joining for 2 s: streaming; nodes {size}")
+    assert f" nodes  {size}" in out.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_the_live_screen_fits_eighty_columns_and_shows_the_main_response() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from steelyard.model.load import Load, LoadPhase
+from steelyard.model.load import Load, LoadPhase, for_schedule
 
 RAMP: dict[str, Any] = {"schedule": "ramp", "from_per_s": 0, "to_per_s": 100, "ramp_s": 10}
 STEPS: dict[str, Any] = {"schedule": "steps", "rates_per_s": [10, 0, 30], "step_s": 2}
@@ -97,3 +97,17 @@ def test_a_load_of_phases() -> None:
     assert [load.threads_of(phase) for phase in load.offered] == [2, 8]
     single = Load(operations=1)
     assert (single.measured, single.offered, single.is_open) == (("measure",), (single,), False)
+
+
+def test_a_level_that_sets_the_schedule_leaves_out_what_belongs_to_others() -> None:
+    steps = {"schedule": "steps", "rates_per_s": [1, 2], "step_s": 3, "duration_s": 9, "arrivals": "even", "threads": 4}
+    assert for_schedule(steps, "search") == {"schedule": "steps", "arrivals": "even", "threads": 4}
+    assert for_schedule(steps, "constant") == {"schedule": "steps", "duration_s": 9, "threads": 4}
+    search = {"objective": ["saturation"], "window_s": 5, "threads": 4}
+    assert for_schedule(search, "search") == search
+    assert for_schedule(search, "ramp") == {"threads": 4}
+
+
+def test_one_limit_of_a_search_needs_no_list() -> None:
+    text = {"schedule": "search", "threads": 8, "objective": "response_ms_p99 <= 10"}
+    assert Load.model_validate(text) == Load.model_validate({**text, "objective": ["response_ms_p99 <= 10"]})

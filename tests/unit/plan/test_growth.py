@@ -164,6 +164,12 @@ def test_changes_that_wait_for_one_another_are_named(tmp_path: Path) -> None:
 
 
 STEPS = {"schedule": "constant", "rate_per_s": 100, "duration_s": 60}
+SEARCHED = {"response": "response_ms_p99", "demand": {"capacity": "searched"}}
+A_SEARCH = {"policy.name": "none", "load.schedule": "search", "load.objective": "saturation"}
+BY_SEARCH: dict[str, Any] = {
+    "factors": {"trial": ["grows", "of3", "of4"]},
+    "levels": {"trial": {"grows": {"nodes": 3}, "of3": {"nodes": 3, **A_SEARCH}, "of4": {"nodes": 4, **A_SEARCH}}},
+}
 
 
 @pytest.mark.parametrize(
@@ -178,6 +184,11 @@ STEPS = {"schedule": "constant", "rate_per_s": 100, "duration_s": 60}
             ["analysis.demand does not say what 4 nodes carry"],
         ),
         ({"policy": ALARM, "analysis": {"demand": {"capacity": [[3, 10], [4, 20], [5, 30]]}}}, ["has no use"]),
+        ({"policy": ALARM, "load": STEPS, "analysis": SEARCHED}, ["does not say what 3, 4 and 5 nodes carry"]),
+        (
+            {"policy": ALARM, "load": {**STEPS, "threads": 64}, "analysis": SEARCHED, **BY_SEARCH},
+            ["does not say what 5 nodes carry"],
+        ),
     ],
 )
 def test_what_measures_of_elasticity_lack_is_said(tmp_path: Path, changes: dict[str, Any], words: list[str]) -> None:

@@ -6,10 +6,11 @@ import pytest
 
 from steelyard.events.base import Unknown
 from steelyard.events.kept import ActivityBegan, ActivityEnded, LevelDerived
-from steelyard.events.shown import Waiting
+from steelyard.events.shown import Sized, Waiting
 from steelyard.model.derived import Derived
 from steelyard.model.estimate import Estimate
-from steelyard.progress.event_words import event_line
+from steelyard.model.scaling import Desired
+from steelyard.progress.event_words import event_line, size_parts
 from steelyard.progress.session_state import journal_words
 from steelyard.progress.state import beginning, fold
 
@@ -61,6 +62,24 @@ def test_a_threshold_says_where_it_is_from_and_how_often_it_would_have_acted() -
     )
     assert event_line(beginning(0.0), given) == f"  {said}"
     assert journal_words(given) == said
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (Sized(3, Desired(0.0, 3, "")), ("3 of 3 desired", "")),
+        (Sized(3, Desired(9.0, 5, "at 9 s")), ("3 of 5 desired", "at 9 s")),
+        (
+            Sized(4, Desired(9.0, 5, "busy"), "cpu", 81.26, "threshold 80"),
+            ("4 of 5 desired", "busy; now cpu 81.3, threshold 80"),
+        ),
+        (Sized(3, Desired(0.0, 3, ""), "cpu", 12.0), ("3 of 3 desired", "now cpu 12")),
+        (Sized(3, Desired(0.0, 3, ""), "cpu", None, "threshold 80"), ("3 of 3 desired", "")),
+    ],
+)
+def test_actual_and_desired_size_with_reason_and_metric(event: Sized, words: tuple[str, str]) -> None:
+    assert size_parts(beginning(0.0)) == ("", "")
+    assert size_parts(fold(beginning(0.0), event, 1.0)) == words
 
 
 def test_the_end_of_an_activity_ends_what_was_awaited_of_its_nodes() -> None:

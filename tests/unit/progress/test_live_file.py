@@ -97,6 +97,7 @@ OLD = {
     "start": {"start": "b01-1", "treatment": {"nodes": 1}, "trials": 2},
     "trial": {"id": "a-s1-t1", "treatment": {"nodes": 1}, "control": False, "attempt": 2, "number": 1, "begun_s": 2.0},
     "phase": {"name": "measure", "entered_s": 3.0, "timeout_s": 10.0}, "waiting": "",
+    "size": {"in_service": 3, "desired": 5, "reason": "a", "metric": "cpu", "value": 1.0, "limit": "threshold 2"},
     "left": {"seconds": 60.0, "low_s": 30.0, "high_s": 90.0, "said_s": 4.0},
     "seconds": [
         {"t_s": 4.0, "node": "l1", "phase": "measure", "span_s": 1.0, "rate_per_s": 9.0, "response_ms_p50": 1.0,

@@ -6,10 +6,21 @@ from dataclasses import replace
 
 from steelyard.events.base import Event
 from steelyard.events.kept import QuietAwaited, QuietReached, StartBegan, TrialSealed
-from steelyard.events.shown import PhaseEntered, StillBusy, Ticked, TimeLeft, TrialBegan, Waiting
+from steelyard.events.shown import PhaseEntered, Sized, StillBusy, Ticked, TimeLeft, TrialBegan, Waiting
+from steelyard.model.scaling import Desired
 from steelyard.model.trial import Phase
 from steelyard.model.verdict_reasons import Reason, ReasonKind
-from steelyard.progress.state import CellSoFar, Live, beginning, fold, second_of, slowest, throughput, with_trial
+from steelyard.progress.state import (
+    CellSoFar,
+    Live,
+    SizeUnderWay,
+    beginning,
+    fold,
+    second_of,
+    slowest,
+    throughput,
+    with_trial,
+)
 from steelyard.wire.record import Interval
 from tests.unit.judging.test_attempts import record
 from tests.unit.lab.fakes import plan_of, records_of, study
@@ -49,6 +60,19 @@ def test_seconds_of_the_trial_before_are_kept_but_are_not_under_way() -> None:
 def test_a_phase_ends_what_was_waited_for() -> None:
     live = folded(Waiting("quiet"), PhaseEntered(Phase.MEASURE, 60.0))
     assert (live.waiting, live.phase.name if live.phase else "", live.t_s) == ("", "measure", 3.0)
+
+
+def test_the_size_of_a_cluster_is_known_while_a_trial_under_a_policy_is_in_progress() -> None:
+    planned = PLAN.trials[0]
+    sized = Sized(3, Desired(40.0, 5, "cpu >= 80"), "cpu", 83.0, "threshold 80")
+    live = folded(TrialBegan(planned, 1, 1, 8), sized)
+    assert live.size == SizeUnderWay(
+        in_service=3, desired=5, reason="cpu >= 80", metric="cpu", value=83.0, limit="threshold 80"
+    )
+    unread = fold(live, replace(sized, value=float("nan")), 9.0).size
+    assert unread is not None
+    assert unread.value is None
+    assert fold(live, TrialSealed.of_record(record(planned), "", 1, 8), 9.0).size is None
 
 
 def test_a_wait_for_a_quiet_machine_lasts_until_it_is_quiet() -> None:

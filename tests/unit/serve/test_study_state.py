@@ -294,6 +294,13 @@ def test_the_moment(tmp_path: Path) -> None:
     assert (found.gone, found.waiting) == ("13 s of 60 s", "Warming up: ycsb-i, high concurrency")
 
 
+def test_the_size_of_a_cluster_under_a_policy(tmp_path: Path) -> None:
+    size = {"in_service": 3, "desired": 5, "reason": "busy", "metric": "cpu", "value": 90.0, "limit": "threshold 80"}
+    found = moment(tmp_path, size=size)
+    assert (found.size, found.size_why) == ("3 of 5 desired", "busy; now cpu 90, threshold 80")
+    assert moment(tmp_path / "2").size == ""
+
+
 def test_seconds_of_several_load_nodes(tmp_path: Path) -> None:
     seconds = [second(NOW_S - 10 + t + shift, node) for t in range(8) for node, shift in (("l1", 0.1), ("l2", 0.4))]
     seconds += [second(NOW_S - 2, response_ms_p99=50.0), second(NOW_S - 1.5, span_s=0.01, rate_per_s=90_000.0)]

@@ -320,6 +320,14 @@ def test_texts_of_a_store_are_no_markup(served: Served) -> None:
         assert 'data-key="<b>"' not in text
 
 
+def test_the_page_of_a_study_shows_actual_and_desired_size(served: Served) -> None:
+    size = {"in_service": 3, "desired": 5, "reason": "<b>busy", "metric": "cpu", "value": 90.0, "limit": "threshold 80"}
+    (served.root / "s" / layout.LIVE).write_text(json.dumps({"format": 1, "t_s": 4e9, "size": size}))
+    text = served.ask("/s/s")[2]
+    assert "<dt>nodes</dt><dd>3 of 5 desired</dd>" in text
+    assert "<p>&lt;b&gt;busy; now cpu 90, threshold 80</p>" in text
+
+
 def test_who_sends_a_byte_now_and_then_is_not_waited_for(served: Served) -> None:
     served.server.request_s = 0.3
     with socket.create_connection(("127.0.0.1", served.server.port), timeout=30) as connection:

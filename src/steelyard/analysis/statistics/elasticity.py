@@ -24,7 +24,10 @@ from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.format import count, listed, number
 from steelyard.heavy import pl
-from steelyard.judging.elasticity import offered, other_levels
+from steelyard.judging.elasticity import elasticity_of, offered, other_levels
+from steelyard.judging.searched_capacity import Capacities, capacities, found_for
+from steelyard.judging.t_interval import FEWEST_STARTS
+from steelyard.model.demand import Demand
 from steelyard.model.estimate import Estimate
 from steelyard.model.policy import NONE
 from steelyard.model.responses import unit_of
@@ -45,6 +48,10 @@ FACTORS: Final = tuple(MEASURES)[:4]
 """The measures that the elastic speed-up multiplies."""
 MEAN_OF_FACTORS: Final = "elasticity.mean_of_factors"
 """Their geometric mean; none where one is 0."""
+NO_ERROR: Final = "the capacities count as exact"
+WITH_ERROR: Final = "with the capacities at the ends of their intervals, too"
+NONE_AT_AN_END: Final = "none with the capacities at an end of their intervals"
+"""What an interval holds of the error of capacities that searches found."""
 THE_CONTROL, NO_CONTROL = "it is the control", "no treatment with the same other levels keeps its size (policy none)"
 
 
@@ -108,26 +115,90 @@ def lacking(study: Study, records: Sequence[TrialRecord]) -> str:
             "Measures of elasticity (SPEC) need a rate that is known beforehand: closed loops, traces and fractions of "
             "a measured capacity have none."
         )
+    carried = capacities(study.analysis.demand, records)
+    if not any(carried(record) for record in records if offered(record)):
+        return (
+            "Measures of elasticity (SPEC) need the operations per second that each size carries: no search of this "
+            "study with the settings of its other trials has found one."
+        )
     return ""
 
 
 def elasticities(context: Context) -> Iterator[Elasticity]:
-    """A row for each treatment with a used trial, in the order of the levels; none without a declared demand, and none
-    if no cluster changed its size."""
-    study, records = context.study, context.records
-    if study.analysis.demand is None or not any(record.activities for record in records):
+    """A row for each treatment with a used trial, in the order of the levels; none without a demand, and none if no
+    cluster changed its size."""
+    demand, records = context.study.analysis.demand, context.records
+    if demand is None or not any(record.activities for record in records):
         return
+    ends = [] if demand.capacity else _at_ends(demand, records, context.confidence)
+    frames = [context.frame, *(_with_measures(context, carried) for carried in ends)]
+    for row, *others in zip(*(list(_rows(context, frame)) for frame in frames), strict=True):
+        yield row if demand.capacity else _with_error_of_capacity(row, others)
+
+
+def _at_ends(demand: Demand, records: Sequence[TrialRecord], confidence: float) -> list[Capacities]:
+    """The capacities of searches with all sizes at the lower, and all at the upper ends of their intervals over starts;
+    none if a size has no interval."""
+
+    def interval(means: Sequence[float]) -> Estimate:
+        return estimates.geometric_mean(means, "", confidence, "start means", FEWEST_STARTS)
+
+    offering = [record for record in records if offered(record)]
+    every = [interval(means) for record in offering for _, means in found_for(record, records)]
+    if any(one.low is None for one in every):
+        return []
+    return [
+        capacities(demand, records, lambda means: interval(means).low or 0.0),
+        capacities(demand, records, lambda means: interval(means).high or 0.0),
+    ]
+
+
+def _with_measures(context: Context, carried: Capacities) -> TrialFrame:
+    """The trial frame with the measures that other capacities give."""
+    known, data = elasticity_of(context.records, context.study, carried), context.frame.data
+    keys = data.select("trial_id", "attempt").rows()
+    columns = [
+        pl.Series(name, [known.get(key, {}).get(name) for key in keys], dtype=pl.Float64) for name in (*MEASURES, BEYOND)
+    ]
+    return replace(context.frame, data=data.with_columns(columns))
+
+
+def _rows(context: Context, frame: TrialFrame) -> Iterator[Elasticity]:
+    study = context.study
     product = reduce(operator.mul, [pl.col(name) for name in FACTORS])
     mean = pl.when(product > 0).then(product ** (1 / len(FACTORS)))
-    frame = replace(context.frame, data=context.frame.data.with_columns(mean.alias(MEAN_OF_FACTORS)))
+    frame = replace(frame, data=frame.data.with_columns(mean.alias(MEAN_OF_FACTORS)))
     treatments = [one for one in frame.treatments() if not _trials(frame, one).is_empty()]
-    policies = {record.key: record.settings.policy.name for record in records}
+    policies = {record.key: record.settings.policy.name for record in context.records}
     controls = [one for one in treatments if policies[_trials(frame, one).select("trial_id", "attempt").row(0)] == NONE]
     for treatment in treatments:
         others = other_levels(study, treatment)
         same = [one for one in controls if other_levels(study, one) == others]
         control = min(same, key=lambda one: sum(one[name] != treatment.get(name) for name in one), default=None)
         yield _row(frame, treatment, control, others, context.confidence)
+
+
+def _with_error_of_capacity(row: Elasticity, at_ends: Sequence[Elasticity]) -> Elasticity:
+    """A row whose intervals go from the lowest to the highest end that they have with the capacities as found, all at
+    the lower and all at the upper ends of their intervals. `at_ends`: the rows with those; none without intervals."""
+    changes: dict[str, Any] = {}
+    for name in (*MEASURES, "elastic_speedup"):
+        estimate = getattr(row, name)
+        every: list[Estimate | None] = [estimate, *(getattr(other, name) for other in at_ends)]
+        if estimate is None:
+            continue
+        known = [one for one in every if one is not None]
+        low = min(one.value if one.low is None else one.low for one in known)
+        high = max(one.value if one.high is None else one.high for one in known)
+        if not at_ends or row.starts < FEWEST_STARTS:
+            changes[name] = estimate.model_copy(update={"method": f"{estimate.method}; {NO_ERROR}"})
+        elif len(known) < len(every):
+            changes[name] = estimate.without_interval(f"{estimate.method}; {NONE_AT_AN_END}")
+        elif low < high:
+            changes[name] = estimate.model_copy(
+                update={"low": low, "high": high, "method": f"{estimate.method}; {WITH_ERROR}"}
+            )
+    return row.model_copy(update=changes)
 
 
 def _trials(frame: TrialFrame, treatment: Treatment) -> pl.DataFrame:
