@@ -81,9 +81,7 @@ def offered(record: TrialRecord) -> Steps:
     return () if load is None or not load.knows_rates else tuple(load.rates())
 
 
-def _in_reach(
-    carried: Capacities, records: Sequence[TrialRecord], study: Study
-) -> dict[CellKey, list[Capacity]]:
+def _in_reach(carried: Capacities, records: Sequence[TrialRecord], study: Study) -> dict[CellKey, list[Capacity]]:
     """The sizes that count as a demand, with what they carry: those that a policy may ask for, or a control has, where
     the other levels are the same. So a control has the same demand as a policy that it is compared with."""
     reach: dict[CellKey, list[int]] = {}

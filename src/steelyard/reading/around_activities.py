@@ -214,7 +214,9 @@ def _aligned(own: TrialData, controls: Sequence[TrialData]) -> AlignedTrial:
     }
     arrived = (arrival(first, node) for node in first.nodes)
     arrived_s = sorted(mark.t_s - first.begun_s for mark in arrived if mark is not None)
-    return AlignedTrial(record.key, first.kind, own.curves(at_s), nodes, arrived_s, [one.curves(at_s) for one in controls])
+    return AlignedTrial(
+        record.key, first.kind, own.curves(at_s), nodes, arrived_s, [one.curves(at_s) for one in controls]
+    )
 
 
 def _data(store: Store, record: TrialRecord, read: dict[Attempt, TrialData | None]) -> TrialData | None:

@@ -15,8 +15,8 @@ from steelyard.analysis.inference.estimates import share
 from steelyard.analysis.treatments import label
 from steelyard.format import count
 from steelyard.heavy import pl
-from steelyard.judging.membership import sizes
 from steelyard.judging.measures import Facts, metrics_of
+from steelyard.judging.membership import sizes
 from steelyard.judging.policy_points import OF_CLIENTS, Seen, metrics, point
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.estimate import Estimate

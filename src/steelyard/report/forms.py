@@ -115,7 +115,9 @@ def _activities(page: Drawing) -> Markup:
         html += page.table(grid(page.this, row), own=False)
     html += page.named("aligned")
     html += paragraphs(activity_words(page.records) if nodes is not None else ())
-    html += page.table(grid(page.this, ActivityPhase), own=False) + page.table(grid(page.this, DerivedThreshold), own=False)
+    html += page.table(grid(page.this, ActivityPhase), own=False) + page.table(
+        grid(page.this, DerivedThreshold), own=False
+    )
     return html + page.folded(nodes, own=False)
 
 

@@ -40,9 +40,7 @@ class _Known(NamedTuple):
     def is_shown(self, supply: Supply, begun_s: float, *, with_ends: bool) -> bool:
         """Whether a policy was shown this. `with_ends`: whether it was shown when changes ended."""
         ended_s = self.ended_s - begun_s if self.ended_s is not None and with_ends else None
-        return self.in_service is None or supply == Supply(
-            supply.t_s, self.in_service, self.pending, ended_s=ended_s
-        )
+        return self.in_service is None or supply == Supply(supply.t_s, self.in_service, self.pending, ended_s=ended_s)
 
 
 def supply(record: TrialRecord, stored: Scaling, times: Sequence[float], where: str, book: Book) -> None:

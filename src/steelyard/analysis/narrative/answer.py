@@ -43,8 +43,8 @@ MOST_DEPENDENCES = 2
 
 def answer(question: str, results: Results) -> list[str]:
     """Two to five sentences that answer the study's question, of searches first what each treatment carries, then what
-    undecided rows bound, and those on its objective and on policies or activities, without the caveats' details. Empty question is
-    fine."""
+    undecided rows bound, and those on its objective and on policies or activities, without the caveats' details. Empty
+    question is fine."""
     rates = carried.headline(results.main(Carried))
     sentences = _sentences(question, results, searched=bool(rates))
     open_rows = undecided.in_words(results.answer_table)

@@ -158,7 +158,8 @@ def _with_measures(context: Context, carried: Capacities) -> TrialFrame:
     known, data = elasticity_of(context.records, context.study, carried), context.frame.data
     keys = data.select("trial_id", "attempt").rows()
     columns = [
-        pl.Series(name, [known.get(key, {}).get(name) for key in keys], dtype=pl.Float64) for name in (*MEASURES, BEYOND)
+        pl.Series(name, [known.get(key, {}).get(name) for key in keys], dtype=pl.Float64)
+        for name in (*MEASURES, BEYOND)
     ]
     return replace(context.frame, data=data.with_columns(columns))
 
