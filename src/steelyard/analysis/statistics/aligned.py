@@ -89,7 +89,9 @@ def aligned(context: Context) -> Iterator[AlignedSecond]:
 
 
 def _of_response(context: Context, cell: Cell, response: str) -> Iterator[AlignedSecond]:
-    to, back, mean = (_logs, math.exp, "geometric mean") if response == OF_TIME else (dict, float, "mean")
+    to, back, estimate, mean = (
+        (_logs, math.exp, _exponential, "geometric mean") if response == OF_TIME else (dict, float, _linear, "mean")
+    )
     seconds, over_starts = _over(cell.starts, [to(trial.curves[response]) for trial in cell.trials])
     if not seconds:
         return
@@ -101,12 +103,10 @@ def _of_response(context: Context, cell: Cell, response: str) -> Iterator[Aligne
     ratios, ratio_words = _ratios(context, cell, response)
     arrivals_s, unit = _medians([trial.arrived_s for trial in cell.trials]), unit_of(response)
     for second, centre, half in zip(seconds, values.centre, values.half, strict=True):
-        # No response is below 0.
-        ends = (max(0.0, back(centre - half)), back(centre + half)) if math.isfinite(half) else None
         yield AlignedSecond(
             treatment=cell.treatment, response=response, unit=unit, kind=cell.trials[0].kind, second_s=second,
             nodes=statistics.fmean(trial.nodes[second] for trial in cell.trials), n=len(cell.trials), used=cell.used,
-            value=Estimate.of(back(centre), ends, unit, context.confidence, n, f"{mean}, {words}"),
+            value=estimate(centre, half, unit, context.confidence, n, f"{mean}, {words}"),
             control=back(control[second]) if second in control else None, against_control=ratios.get(second),
             band=words, ratio_band=ratio_words, arrivals_s=arrivals_s,
         )  # fmt: skip
@@ -121,13 +121,20 @@ def _ratios(context: Context, cell: Cell, response: str) -> tuple[dict[int, Esti
         return {}, ""
     values, words = _band(context, over_blocks, "block")
     ratios = {
-        second: estimates.exponential(
-            float(centre), float(half) if math.isfinite(half) else None, "", context.confidence, len(over_blocks),
-            f"geometric mean, {words}",
-        )
+        second: _exponential(centre, half, "", context.confidence, len(over_blocks), f"geometric mean, {words}")
         for second, centre, half in zip(seconds, values.centre, values.half, strict=True)
-    }  # fmt: skip
+    }
     return ratios, words
+
+
+def _exponential(log: float, half: float, unit: str, confidence: float, n: int, method: str) -> Estimate:
+    return estimates.exponential(log, half if math.isfinite(half) else None, unit, confidence, n, method)
+
+
+def _linear(centre: float, half: float, unit: str, confidence: float, n: int, method: str) -> Estimate:
+    """Its low end is cut at 0: no response is below."""
+    ends = (max(0.0, centre - half), centre + half) if math.isfinite(half) else None
+    return Estimate.of(centre, ends, unit, confidence, n, method)
 
 
 def _band(context: Context, curves: Any, what: str) -> tuple[Band, str]:

@@ -151,3 +151,13 @@ def test_a_second_without_operations_has_no_ratio_and_no_response_is_below_0() -
     rates = [row for row in aligned(context(*trials)) if row.response == "throughput_per_s"]
     assert [row.against_control is None for row in rates] == [False, False, True, False, False]
     assert {row.value.low for row in rates} == {0.0}
+
+
+def test_a_band_beyond_all_measure_has_finite_ends() -> None:
+    grown = [record for record in growing.records(SIX) if record.activities]
+    trials = [aligned_trial(record, math.exp(300 * (-1) ** record.block), 1.0) for record in grown]
+    row = next(aligned(context(*trials)))
+    assert row.value.high is not None
+    assert math.isfinite(row.value.high)
+    assert row.against_control is not None
+    assert row.against_control.value == pytest.approx(1.0)
