@@ -63,8 +63,7 @@ def test_trials_under_a_policy_that_never_scaled_out_have_a_table(tmp_path: Path
     report(folder, output=tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     words = section(html, "activities")
-    assert "scaled out" in words
-    assert "0.000 [0.000, 60.2]" in words or "0 [0, 60.2]" in words
+    assert "threshold scaled out 1 scale-out 4 0 0 [0, 60] 60 60" in words
     assert "0 of 4 trials" in html
     assert "0 activities" not in words
 

@@ -6,9 +6,8 @@ Royston, M. K. B. Parmar, Restricted mean survival time, BMC Medical Research Me
 jackknife, which are min(time, tau) where nothing is censored before tau: P. K. Andersen, M. G. Hansen, J. P. Klein,
 Regression analysis of restricted mean survival time based on pseudo-observations, Lifetime Data Analysis 10, 2004.
 
-The normal interval with Greenwood's variance covers 81, 89 and 92% of exponential times (5, 10 and 20 starts), t on
-pseudo-values 91, 93 and 94%; t on the logit of the share of tau, which keeps within 0 and tau, 94 to 96%
-(docs/explanation/coverage.md). A mean of the times that are known is never given: the others are longer.
+The normal interval with Greenwood's variance covers 81, 90 and 92% of exponential times (5, 10 and 20 starts); t on
+the logit of the share of tau, which keeps within 0 and tau, 94 to 96% (docs/explanation/coverage.md). A mean of the times that are known is never given: the others are longer.
 """
 
 from __future__ import annotations
@@ -109,8 +108,8 @@ def difference(
     level: Sequence[Watched], baseline: Sequence[Watched], rng: np.random.Generator
 ) -> tuple[Estimate, float] | None:
     """Restricted mean of the level minus that of the baseline, up to where both are known, and its p by permutation of
-    starts: exact over all arrangements, of which 5 against 5 have 252, so that p is 0.008 at least. None below two starts
-    a side, and if a start has trials of both."""
+    starts: exact over all arrangements, of which 5 against 5 have 252, so that p is 0.008 at least. None below two
+    starts a side, and if a start has trials of both."""
     tau_s = min(watched_by_half(level), watched_by_half(baseline))
     both = start_means([*level, *baseline], tau_s)
     of_level, of_baseline = {one.start for one in level}, {one.start for one in baseline}
