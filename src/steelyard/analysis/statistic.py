@@ -55,12 +55,13 @@ class Seconds:
 
 @dataclass(frozen=True)
 class AroundActivity:
-    """Operations in one window around an activity of a used trial."""
+    """Responses in one window around an activity of a used trial."""
 
     trial: Attempt
     window: ActivityWindow
     values: Mapping[str, float]
-    """Response to its value in the window; without those that its operations do not support."""
+    """Response to its value in the window; without those that its operations, or readings of its nodes, do not
+    support."""
     controls: Sequence[Mapping[str, float]]
     """The same of each control in the trial's block, in the same seconds of its own trial: with the same settings but
     the policy `none`."""

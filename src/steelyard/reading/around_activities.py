@@ -222,9 +222,10 @@ def _aligned(own: TrialData, controls: Sequence[TrialData]) -> AlignedTrial:
 def _data(store: Store, record: TrialRecord, read: dict[Attempt, TrialData | None]) -> TrialData | None:
     """The data of a trial, read once; None without a measured phase or an operation."""
     if record.key not in read:
-        operations = _operations(store, record)
-        seen = seen_of(CPU, record, store.samples(record), store.facts(record), pl.DataFrame())
-        read[record.key] = None if operations is None else TrialData(record, operations, seen)
+        operations, read[record.key] = _operations(store, record), None
+        if operations is not None:
+            seen = seen_of(CPU, record, store.samples(record), store.facts(record), pl.DataFrame())
+            read[record.key] = TrialData(record, operations, seen)
     return read[record.key]
 
 

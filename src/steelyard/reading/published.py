@@ -220,10 +220,10 @@ def _of_changes(
     for window in dict.fromkeys(one.window.name for one in first):
         of_window = [one for one in first if one.window.name == window]
         for response in sorted(wanted):
-            for one in of_window:
-                if response in one.values:
+            for around in of_window:
+                if response in around.values:
                     of_response = values.setdefault((name, in_window(response, window)), {})
-                    of_response.setdefault(starts[one.trial], []).append(one.values[response])
+                    of_response.setdefault(starts[around.trial], []).append(around.values[response])
             both = [(starts[trial], *pair) for trial, pair in before_and(of_window, before, response)]
             if effect := effect_of(both, confidence, paired=True, falls=True):
                 numbers[in_window(response, window), "cohens_d"] = effect

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.cli.commands.report import report
+from steelyard.plan import expand
+from steelyard.store.write import StoreWriter
+from steelyard.study.read import read_text
 from tests.unit.report import elastic, growing, synthetic
 
 
@@ -32,7 +35,7 @@ def test_the_page_has_a_row_for_each_phase_and_each_node(page: str) -> None:
     assert "streaming 4.38 [3.66, 5.09] 3.850 4.900" in words
     assert "a node in all 12.6" in words
     inside = page.partition('id="activities"')[2].partition("</section>")[0]
-    order = [inside.index(f'id="table-activity-{name}"') for name in ("response", "return", "phase")]
+    order = [inside.index(f'id="table-{name}"') for name in ("activity-response", "time-to-event", "activity-phase")]
     assert order == sorted(order), "what it costs clients comes before the phases"
     assert inside.index('id="table-activity-phase"') < inside.index('id="table-activities"')
     folded = inside.partition('id="table-activity-phase"')[2]
@@ -43,6 +46,26 @@ def test_whose_clock_and_whose_wait_it_is_stands_next_to_the_numbers(page: str) 
     words = section(page, "activities")
     assert "exact to 1 ms of that node&#39;s clock" in words
     assert "0.2 to 4.2 s of this are the client&#39;s own wait" in words.partition("discovery")[2]
+
+
+def test_trials_under_a_policy_that_never_scaled_out_have_a_table(tmp_path: Path) -> None:
+    text = growing.STUDY.replace("times = [[20, 5]]", "max_nodes = 5\nthreshold = 90.0").replace(
+        '["none", "scheduled"]', '["none", "threshold"]'
+    )
+    study = read_text(text)
+    with StoreWriter(tmp_path, study.study.name) as writer:
+        writer.intend(study, text, expand(study))
+        for record in growing.records(text):
+            draft = writer.draft(record.id, record.attempt)
+            draft.intervals("l1", growing.intervals(record.begun_s))
+            draft.seal(record.model_copy(update={"activities": ()}))
+        folder = writer.folder
+    report(folder, output=tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    words = section(html, "activities")
+    assert "threshold scaled out 1 scale-out 4 0 0 [0, 60] 60 60" in words
+    assert "0 of 4 trials" in html
+    assert "0 activities" not in words
 
 
 def test_the_plane_of_elasticity_precedes_its_table(tmp_path: Path, page: str) -> None:

@@ -6,9 +6,8 @@ Royston, M. K. B. Parmar, Restricted mean survival time, BMC Medical Research Me
 jackknife, which are min(time, tau) where nothing is censored before tau: P. K. Andersen, M. G. Hansen, J. P. Klein,
 Regression analysis of restricted mean survival time based on pseudo-observations, Lifetime Data Analysis 10, 2004.
 
-The normal interval with Greenwood's variance covers 81, 89 and 92% of exponential times (5, 10 and 20 starts), t on
-pseudo-values 91, 93 and 94%; t on the logit of the share of tau, which keeps within 0 and tau, 94 to 96%
-(docs/explanation/coverage.md). A mean of the times that are known is never given: the others are longer.
+The normal interval with Greenwood's variance covers 81, 90 and 92% of exponential times (5, 10 and 20 starts); t on
+the logit of the share of tau, which keeps within 0 and tau, 94 to 96% (docs/explanation/coverage.md). A mean of the times that are known is never given: the others are longer.
 """
 
 from __future__ import annotations
@@ -28,6 +27,8 @@ FEWEST_FOR_RESTRICTED: Final = 5
 ARRANGEMENTS: Final = 20_000
 """Most arrangements of starts that a permutation test counts; of more it draws as many at random."""
 HALF: Final = 0.5
+TIES: Final = 6
+"""Decimal places of seconds to which times are equal."""
 
 
 class Watched(NamedTuple):
@@ -78,10 +79,10 @@ def start_means(watched: Sequence[Watched], tau_s: float) -> dict[str, float]:
     n - 1 times that without the trial."""
     n, whole = len(watched), restricted(watched, tau_s)
     starts: dict[str, list[float]] = {}
-    for place, one in enumerate(watched):
+    for place, trial in enumerate(watched):
         rest = [*watched[:place], *watched[place + 1 :]]
         value = n * whole - (n - 1) * restricted(rest, tau_s) if rest else whole
-        starts.setdefault(one.start, []).append(value)
+        starts.setdefault(trial.start, []).append(value)
     return {start: statistics.fmean(values) for start, values in starts.items()}
 
 
@@ -107,14 +108,18 @@ def difference(
     level: Sequence[Watched], baseline: Sequence[Watched], rng: np.random.Generator
 ) -> tuple[Estimate, float] | None:
     """Restricted mean of the level minus that of the baseline, up to where both are known, and its p by permutation of
-    starts: exact over all arrangements, of which 5 against 5 have 252, so that p is 0.008 at least. None if a start has
-    trials of both."""
+    starts: exact over all arrangements, of which 5 against 5 have 252, so that p is 0.008 at least. None below two
+    starts a side, and if a start has trials of both."""
     tau_s = min(watched_by_half(level), watched_by_half(baseline))
     both = start_means([*level, *baseline], tau_s)
     of_level, of_baseline = {one.start for one in level}, {one.start for one in baseline}
-    if of_level & of_baseline:
+    if of_level & of_baseline or min(len(of_level), len(of_baseline)) < 2:
         return None
-    sides = [np.asarray([mean for start, mean in both.items() if start in side]) for side in (of_level, of_baseline)]
+    # Equal times have equal values again, which sums and differences have moved apart.
+    sides = [
+        np.asarray([round(mean, TIES) for start, mean in both.items() if start in side])
+        for side in (of_level, of_baseline)
+    ]
     tested = stats.permutation_test(
         sides, lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis), vectorized=True, n_resamples=ARRANGEMENTS,
         rng=rng,

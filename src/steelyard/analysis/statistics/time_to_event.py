@@ -75,7 +75,9 @@ class EventTime(TreatmentRow):
     @property
     def mean_words(self) -> str:
         """`restricted mean 402 s [143, 700] of 900 s`."""
-        return f"restricted mean {in_seconds(self.restricted_mean)} of {number(self.of_s, digits=3)} s"
+        mean = self.restricted_mean
+        words = f"restricted mean {number(mean.value, digits=3)} s {interval(mean)}".strip()
+        return f"{words} of {number(self.of_s, digits=3)} s"
 
 
 @dataclass(frozen=True)
@@ -169,11 +171,6 @@ def _row(group: _Group, known: Mapping[str, Any], confidence: float) -> EventTim
         never_left=sum(one.returned.seconds == 0 for one in returns) if returns else None,
         during=estimates.by_start(lengths, "s", confidence) if lengths else None, **known,
     )  # fmt: skip
-
-
-def in_seconds(estimate: Estimate) -> str:
-    """`402 s [143, 700]`."""
-    return f"{number(estimate.value, digits=3)} s {interval(estimate)}".strip()
 
 
 STATISTIC = Statistic(

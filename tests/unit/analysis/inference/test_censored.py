@@ -76,3 +76,4 @@ def test_five_against_five_have_252_arrangements() -> None:
     assert same is not None
     assert (same[0].value, same[1]) == (0.0, 1.0)
     assert censored.difference(slow, slow, np.random.default_rng(1)) is None, "the same starts"
+    assert censored.difference(watched(10.0, name="c"), fast, np.random.default_rng(1)) is None, "one start"
