@@ -40,6 +40,8 @@ DEVIATIONS: Final = 4.0
 """Half the least width of the band, in standard deviations of the last third."""
 LEAST_S: Final = 10
 """Least seconds of the last third."""
+LONGEST_S, LONGEST_INTERVAL_S = 1e6, 10.0
+"""Longest measured phase, and longest interval, that have measures of seconds: a store may come from anywhere."""
 
 
 class Seconds(NamedTuple):
@@ -61,6 +63,11 @@ def scaling_measures(record: TrialRecord, intervals: Iterable[Interval]) -> dict
     if not counted or record.search is not None:
         return {}
     zero_s = min(interval.t_s for interval in counted) if record.scaling is None else record.scaling.begun_s
+    if (
+        max(interval.t_s for interval in counted) - zero_s > LONGEST_S
+        or max(interval.seconds for interval in counted) > LONGEST_INTERVAL_S
+    ):
+        return {}
     seconds = by_second(counted, zero_s)
     outs = [activity for activity in record.activities if activity.kind == "scale-out"]
     arrived = [arrived_s(activity) for activity in outs]

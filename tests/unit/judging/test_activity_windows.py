@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from steelyard.judging.activity_windows import Return, returned, windows
 from steelyard.judging.membership import Span
@@ -15,6 +18,7 @@ from steelyard.study.read import read_text
 from tests.unit.report import growing
 
 ZERO_S = growing.BEGUN_S
+PLAIN = growing.record(expand(read_text(growing.STUDY)).trials[0], ZERO_S)
 BEFORE, DURING, AFTER = Span(0.0, 20.0), Span(20.0, 40.0), Span(40.0, 80.0)
 
 
@@ -57,6 +61,20 @@ def test_an_activity_whose_node_did_not_arrive_ends_when_it_ended() -> None:
     failed = unfinished.model_copy(update={"ended_s": ZERO_S + 33.0, "outcome": "failed"})
     assert spans(failed)[1, "during"] == [(20.0, 33.0)]
     assert spans(failed)[1, "streaming"] == [(25.7, 29.2)], "of the node that has both marks"
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 20), st.floats(0.05, 1)), min_size=1, max_size=5))
+def test_before_during_and_after_cover_the_measured_phase(parts: list[tuple[float, float]]) -> None:
+    """Each part: seconds until an activity begins, and how slow it is. What begins after the phase has no window."""
+    activities, free_s = [], ZERO_S
+    for wait_s, slower in parts:
+        activities.append(growing.growth(free_s + wait_s, slower))
+        free_s = activities[-1].ended_s or free_s
+    named = windows(PLAIN.model_copy(update={"activities": tuple(activities)}))
+    # The time after an activity is that before the next.
+    covered = sorted({span for one in named if one.name != "streaming" for span in one.spans})
+    assert (covered[0].begun_s, covered[-1].ended_s) == (0, pytest.approx(growing.SECONDS))
+    assert all(one.ended_s == other.begun_s for one, other in pairwise(covered))
 
 
 def back(mean_ms: Callable[[int], float], before: Span = BEFORE) -> Return | None:

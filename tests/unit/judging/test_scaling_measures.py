@@ -113,6 +113,8 @@ def test_what_did_not_happen_has_no_measure() -> None:
     assert measures([scale_out(40, 50, outcome="unfinished")], overloaded) == {"scale_out_decision_s": 40, **lost}
     assert measures([GROWS], overloaded) == {"scale_out_decision_s": 40, "scale_out_s": 19, **lost}, "never stable"
     assert measures([GROWS], []) == {}
+    assert measures([GROWS], [interval(1, [bucket(2, 9)]), interval(1e9, [bucket(2, 9)])]) == {}
+    assert measures([GROWS], [interval(1, [bucket(2, 9)], seconds=60)]) == {}, "of coarse intervals"
 
 
 def test_without_an_excess_it_is_stable_at_once() -> None:

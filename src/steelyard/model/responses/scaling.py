@@ -9,9 +9,7 @@ from steelyard.model.response import Response, Source
 
 BEYOND: Final = "beyond_scale_percent"
 NODE_SECONDS: Final = "node_seconds"
-DEMAND: Final = (
-    "Demand: the smallest size that carries the offered rate, by `analysis.demand`; computed when a store is read."
-)
+DEMAND: Final = "By `analysis.demand`, when a store is read."
 
 
 def _of(
@@ -26,17 +24,17 @@ def _of(
 
 SEALED: Final = (
     _of("scale_out_decision_s", "time of the first scale-out", "s", 190,
-        "From the beginning of the measured phase to that of the first scale-out. None of a trial that did not scale "
-        "out: it would have come later, if at all."),
+        "From the beginning of the measured phase to that of the first scale-out. A trial that did not scale out "
+        "has none: it would have come later, if at all."),
     _of("scale_out_s", "scale-out time", "s", 191,
-        "From the beginning of a scale-out to its last node in service; the mean over the scale-outs of a trial. None "
-        "if one was not completed."),
+        "From the beginning of a scale-out to its last node in service; the mean over the scale-outs of a trial. "
+        "There is none if one was not completed."),
     _of("time_to_stability_s", "time to stability", "s", 192,
         "From the last node in service to the first of 20 s on end in which the mean response time of each second is "
         "in a band around its level; 0 if it did not leave it. Level: the median of the last third of what remains "
         "until the next change of size, or the end. Band: 2% of the greatest excess over the level since the first "
-        "change began, at least 4 standard deviations of that third about a line. None if it was not stable before "
-        "that third."),
+        "change began, at least 4 standard deviations of that third about a line. A trial that was not stable "
+        "before that third has none."),
     _of("lost_operations", "lost operations", "operations", 193,
         "The most operations by which answers without error fell behind: open loop, behind what was due since any "
         "earlier time, with what was never sent (they may be answered later); closed loop, behind the mean throughput "
@@ -46,22 +44,26 @@ SEALED: Final = (
         "it was stable: its greatest rise, so that noise around the median does not add up (Kuhlenkamp et al., 2014)."),
 )  # fmt: skip
 OF_DEMAND: Final = (
-    _of("theta_under_percent", "theta under", "%", 195, f"The mean over time of the nodes that lacked, in percent of "
-        f"the demand. {DEMAND}", "study"),
-    _of("theta_over_percent", "theta over", "%", 196, f"The mean over time of the nodes in excess, in percent of the "
-        f"demand. {DEMAND}", "study"),
-    _of("tau_under_percent", "tau under", "%", 197, f"Share of the time with too few nodes. {DEMAND}", "study"),
-    _of("tau_over_percent", "tau over", "%", 198, f"Share of the time with too many nodes. {DEMAND}", "study"),
-    _of("jitter_per_min", "jitter", "nodes/min", 199, f"Nodes that joined or left, less those by which the demand "
-        f"changed, per minute. Above 0: changes that the load did not need; below 0: changes that are missing. "
-        f"{DEMAND}", "study", less_is_better=None),
-    _of("instability_percent", "instability", "%", 200, f"Share of the seconds in which the nodes in service and the "
-        f"demand did not change in the same direction. {DEMAND}", "study"),
-    _of(BEYOND, "time beyond scale", "%", 201, "Share of the time in which the load offered more than the largest size "
-        f"carries, which is then the demand. {DEMAND}", "study"),
+    _of("theta_under_percent", "lack of nodes (theta)", "%", 195,
+        f"The mean over time of the nodes that lacked, in percent of the demand. {DEMAND}", "study"),
+    _of("theta_over_percent", "excess of nodes (theta)", "%", 196,
+        f"The mean over time of the nodes in excess, in percent of the demand. {DEMAND}", "study"),
+    _of("tau_under_percent", "time with too few nodes", "%", 197,
+        f"Share of the time with fewer nodes than the demand. {DEMAND}", "study"),
+    _of("tau_over_percent", "time with too many nodes", "%", 198,
+        f"Share of the time with more nodes than the demand. {DEMAND}", "study"),
+    _of("jitter_per_min", "jitter", "nodes/min", 199,
+        "Nodes that joined or left, less those by which the demand changed, per minute. Above 0: changes that the load "
+        f"did not need; below 0: changes that are missing. {DEMAND}", "study", less_is_better=None),
+    _of("instability_percent", "instability", "%", 200,
+        "Share of the seconds in which supply and demand did not change in the same direction. "
+        f"{DEMAND}", "study"),
+    _of(BEYOND, "time beyond scale", "%", 201,
+        "Share of the time in which the load offered more than the largest size carries, which is then the demand. "
+        f"{DEMAND}", "study"),
 )  # fmt: skip
 PAID: Final = _of(
-    NODE_SECONDS, "node-seconds", "node-seconds", 202,
+    NODE_SECONDS, "server time of database nodes", "node-seconds", 202,
     "Time in which the servers of database nodes ran while the load was measured, summed over nodes: what is paid for. "
     "Only in studies whose policy may change the size.", "study",
 )  # fmt: skip
