@@ -157,7 +157,8 @@ class ScalingInProgress:
         last = self.activities[-1] if self.activities else None
         pending = [] if last is None or last.ended_s is not None or last.kind == "scale-in" else last.nodes
         arriving = sum(arrival(last, node) is None for node in pending) if last is not None else 0
-        return Supply(t_s, len(self._cluster.members.staying), arriving)
+        ended_s = None if last is None or last.ended_s is None else last.ended_s - self._begun_s
+        return Supply(t_s, len(self._cluster.members.staying), arriving, ended_s=ended_s)
 
     async def _bring_about(self) -> None:
         """Bring the cluster to the size that was desired last; after a failure, once another size is desired."""

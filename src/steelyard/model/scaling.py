@@ -33,6 +33,9 @@ class Supply(NamedTuple):
     """Nodes that are joining, or about to."""
     prepared: int = 0
     """Nodes that were prepared to join and wait."""
+    ended_s: float | None = None
+    """When the last change of size ended, completed or not, in seconds of the measured phase; None before the first,
+    while one is in progress, and where this was not recorded."""
 
 
 class Desired(NamedTuple):

@@ -164,8 +164,9 @@ def changes(history: History, bounds: Bounds) -> list[tuple[float, int]]:
 
 
 def rested(history: History, bounds: Bounds, now_s: float, cooldown_s: float) -> bool:
-    """Whether the last change of size is complete, and a cooldown since its last node has passed. After a join that
-    failed it never is."""
+    """Whether the last change of size is over, and a cooldown since then has passed: since its last node came into
+    service or, where the size was not reached because a node failed to join or leave, since the change ended. AWS: the
+    time between one scaling activity ending and another one starting (DefaultCooldown)."""
     when = changes(history, bounds)
     if not when:
         return True
@@ -174,6 +175,9 @@ def rested(history: History, bounds: Bounds, now_s: float, cooldown_s: float) ->
         if supply.pending or supply.in_service != history.desired[-1].nodes:
             break
         since_s = supply.t_s
+    ended_s = history.supply[-1].ended_s if history.supply else None
+    if since_s == math.inf and ended_s is not None and ended_s > when[-1][0]:
+        since_s = ended_s
     return now_s >= max(since_s, when[-1][0]) + cooldown_s
 
 

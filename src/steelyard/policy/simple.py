@@ -18,7 +18,7 @@ class SimpleSettings(AlarmSettings):
     threshold: float
     """Value of the metric at which a point breaches."""
     cooldown_s: float = Field(default=300.0, ge=0, le=86400)
-    """Seconds without a further change after the last node is in service."""
+    """Seconds without a further change after the last node is in service, or after a change that failed has ended."""
 
 
 class Settings(SimpleSettings):

@@ -22,7 +22,7 @@ class Settings(AlarmSettings):
     max_prepared: int = Field(default=1, ge=1, le=1000)
     """Nodes that are prepared at the low threshold (AWS: MaxGroupPreparedCapacity)."""
     cooldown_s: float = Field(default=300.0, ge=0, le=86400)
-    """Seconds without a further change after the last node is in service."""
+    """Seconds without a further change after the last node is in service, or after a change that failed has ended."""
 
     @model_validator(mode="after")
     def _low_first(self) -> Settings:

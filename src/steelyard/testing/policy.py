@@ -166,6 +166,9 @@ def shifted(history: History, by_s: float) -> History:
     """The same history, later."""
     return history._replace(
         points=[each._replace(t_s=each.t_s + by_s) for each in history.points],
-        supply=[each._replace(t_s=each.t_s + by_s) for each in history.supply],
+        supply=[
+            each._replace(t_s=each.t_s + by_s, ended_s=None if each.ended_s is None else each.ended_s + by_s)
+            for each in history.supply
+        ],
         desired=[each._replace(t_s=each.t_s + by_s) for each in history.desired],
     )

@@ -34,17 +34,25 @@ class _Known(NamedTuple):
     in_service: int | None
     """Those that stay; None if the activities do not say."""
     pending: int
+    ended_s: float | None = None
+    """When the last change of size ended."""
 
-    def is_shown(self, supply: Supply) -> bool:
-        """Whether a policy was shown this."""
-        return self.in_service is None or supply == Supply(supply.t_s, self.in_service, self.pending)
+    def is_shown(self, supply: Supply, begun_s: float, *, with_ends: bool) -> bool:
+        """Whether a policy was shown this. `with_ends`: whether it was shown when changes ended."""
+        ended_s = self.ended_s - begun_s if self.ended_s is not None and with_ends else None
+        return self.in_service is None or supply == Supply(supply.t_s, self.in_service, self.pending, ended_s=ended_s)
 
 
 def supply(record: TrialRecord, stored: Scaling, times: Sequence[float], where: str, book: Book) -> None:
     """Check the nodes that a policy was shown at each of the times at which it was asked."""
     known = _known(record.settings.site.nodes, record.activities)
     ends_s = [*(after.latest_s for after in known[1:]), math.inf]
+    with_ends = any(entry.ended_s is not None for entry in stored.supply)
     late = 0
+
+    def is_shown(states: Sequence[_Known], shown: Sequence[Supply]) -> bool:
+        return any(state.is_shown(entry, stored.begun_s, with_ends=with_ends) for state in states for entry in shown)
+
     for entry in stored.supply:
         book.check("policy", entry.t_s in times, where, "time of a supply", entry.t_s, "a time at which it was asked")
     for t_s in times:
@@ -52,14 +60,13 @@ def supply(record: TrialRecord, stored: Scaling, times: Sequence[float], where: 
         at_s = stored.begun_s + t_s
         later = [state for state, end_s in zip(known, ends_s, strict=True) if end_s >= at_s + EARLIEST_S]
         then = [state for state in later if state.earliest_s <= at_s + LATEST_S]
-        holds = any(state.is_shown(entry) for state in then for entry in shown)
-        if not holds and late < stored.late and any(state.is_shown(entry) for state in later for entry in shown):
+        holds = is_shown(then, shown)
+        if not holds and late < stored.late and is_shown(later, shown):
             late += 1
             book.skip(LATE)
         else:
-            read = [(entry.in_service, entry.pending) for entry in shown]
-            again = list(dict.fromkeys((state.in_service, state.pending) for state in then))
-            book.check("policy", holds, where, f"nodes in service and joining at {t_s:g} s", read, again)
+            again = [(state.in_service, state.pending, state.ended_s) for state in then]
+            book.check("policy", holds, where, f"nodes in service and joining at {t_s:g} s", [*shown], again)
 
 
 def followed(record: TrialRecord, stored: Scaling, where: str, book: Book) -> None:
@@ -102,6 +109,8 @@ def _known(nodes: int, activities: Sequence[Activity]) -> list[_Known]:
     for activity in activities:
         if (last := known[-1].in_service) is not None:
             known += _leaves(last, activity) if activity.kind == "scale-in" else _joins(last, activity)
+            if activity.ended_s is not None:
+                known.append(_Known(activity.ended_s, activity.ended_s, known[-1].in_service, 0, activity.ended_s))
     return known
 
 
@@ -122,8 +131,6 @@ def _joins(nodes: int, activity: Activity) -> Iterator[_Known]:
         yield _Known(arrived.t_s, min(next_s, ended_s), nodes, pending)
         nodes += 1
         yield _Known(arrived.t_s, min(next_s, ended_s), nodes, pending)
-    if pending and activity.ended_s is not None:
-        yield _Known(ended_s, ended_s, nodes, 0)
 
 
 def _leaves(nodes: int, activity: Activity) -> Iterator[_Known]:

@@ -165,6 +165,14 @@ def test_a_join_that_fails_is_a_result_and_the_cluster_goes_on(script: Script) -
     assert "n2" in made[-1].wiped
 
 
+def test_a_policy_is_shown_when_a_change_that_failed_has_ended(script: Script) -> None:
+    (record, _) = records(script, growing((0.1, 2), (0.4, 1)), Failing)
+    scaling, (activity,) = record.scaling, record.activities
+    assert scaling is not None
+    assert activity.ended_s is not None
+    assert scaling.supply == ((0.1, 1, 0, 0, None), (0.4, 1, 0, 0, activity.ended_s - scaling.begun_s))
+
+
 def test_what_the_end_of_the_load_interrupts_is_unfinished_and_no_error(script: Script) -> None:
     (record, _) = records(script, growing((0.1, 2)), Hanging)
     (activity,) = record.activities
@@ -191,7 +199,9 @@ def test_what_the_policy_saw_and_said_is_sealed(script: Script) -> None:
     assert [(one.t_s, one.nodes) for one in scaling.desired] == [(0.0, 1), (0.1, 3), (0.3, 2)]
     assert [one.cause for one in record.activities] == [one.reason for one in scaling.desired[1:]]
     assert (scaling.asked, scaling.late, scaling.points) == (2, 0, ())
-    assert scaling.supply == ((0.1, 1, 0, 0), (0.3, 3, 0, 0))
+    first, second = scaling.supply
+    assert (first, second[:4]) == ((0.1, 1, 0, 0, None), (0.3, 3, 0, 0))
+    assert second.ended_s == (record.activities[0].ended_s or 0) - scaling.begun_s
 
 
 def test_actual_and_desired_size_are_shown_while_they_change(script: Script) -> None:

@@ -150,6 +150,20 @@ def test_a_cooldown_begins_when_the_last_node_is_in_service() -> None:
     assert not over(9000.0, ())
 
 
+def test_a_cooldown_after_a_failed_join_begins_at_the_end_of_the_change() -> None:
+    desired = (Desired(0.0, 3, ""), Desired(60.0, 5, WHY))
+    failed = (Supply(0.0, 3), Supply(61.0, 3, 2), Supply(100.0, 4, 1), Supply(120.0, 4, ended_s=119.5))
+
+    def over(now_s: float, entries: tuple[Supply, ...]) -> bool:
+        return rested(known(History(0.0, (), entries, desired), now_s), BOUNDS, now_s, 300.0)
+
+    assert [over(now_s, failed) for now_s in (110.0, 120.0, 419.0, 420.0)] == [False, False, False, True]
+    assert not over(9000.0, (*failed[:3], failed[3]._replace(ended_s=59.0))), "the end of the change before"
+    assert not over(9000.0, failed[:3]), "it is still in progress"
+    reached = (*failed[:3], Supply(120.0, 5), Supply(150.0, 5, ended_s=149.5))
+    assert over(420.0, reached), "the size was reached before the change ended, with a cleanup"
+
+
 def test_preparing_is_no_change_of_size() -> None:
     desired = (Desired(0.0, 3, ""), Desired(60.0, 3, WHY, 2))
     assert rested(History(0.0, (), (Supply(0.0, 3),), desired), BOUNDS, 61.0, 300.0)

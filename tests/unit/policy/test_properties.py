@@ -51,7 +51,9 @@ def histories(draw: st.DrawFn) -> Drawn:
         ends = [end for end in range(PERIOD_S, 310, PERIOD_S) if from_s <= end < to_s]
         seen = draw(st.lists(values, min_size=len(ends), max_size=len(ends)))
         times = sorted(draw(st.sets(st.integers(from_s, to_s - 1), max_size=4)))
-        counts = st.tuples(st.integers(1, 9), st.integers(0, 3))
+        counts = st.tuples(
+            st.integers(1, 9), st.integers(0, 3), st.just(0), st.one_of(st.none(), st.integers(from_s, to_s - 1))
+        )
         return (
             [Point(float(end), value, 3) for end, value in zip(ends, seen, strict=True)],
             [Supply(float(t_s), *draw(counts)) for t_s in times],

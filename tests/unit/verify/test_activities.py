@@ -37,7 +37,8 @@ SHRINKS = Activity(
     ),
 )  # fmt: skip
 SUPPLY = (
-    Supply(1.0, 3), Supply(11.0, 3, 2), Supply(21.0, 4, 1), Supply(30.0, 5), Supply(41.0, 4), Supply(47.0, 3),
+    Supply(1.0, 3), Supply(11.0, 3, 2), Supply(21.0, 4, 1), Supply(30.0, 5, ended_s=30.0), Supply(41.0, 4),
+    Supply(47.0, 3), Supply(56.0, 3, ended_s=55.0),
 )  # fmt: skip
 DESIRED = (Desired(0.0, 3, ""), Desired(10.0, 5, "busy"), Desired(40.0, 3, "idle"))
 SEALED = Scaling(begun_s=BEGUN_S, supply=SUPPLY, desired=DESIRED, asked=60)
@@ -65,15 +66,19 @@ def test_a_trial_as_it_was_done() -> None:
     assert findings() == []
 
 
-@pytest.mark.parametrize("place", range(6))
-@pytest.mark.parametrize("changes", [{"in_service": 9}, {"pending": 3}, {"prepared": 1}], ids=str)
+@pytest.mark.parametrize("place", range(7))
+@pytest.mark.parametrize("changes", [{"in_service": 9}, {"pending": 3}, {"prepared": 1}, {"ended_s": 7.0}], ids=str)
 def test_another_supply(place: int, changes: dict[str, int]) -> None:
     assert findings(supply=shown(place, **changes))
 
 
-@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("place", range(7))
 def test_a_removed_supply(place: int) -> None:
     assert findings(supply=(*SUPPLY[:place], *SUPPLY[place + 1 :]))
+
+
+def test_a_trial_of_which_the_ends_were_not_recorded() -> None:
+    assert findings(supply=tuple(entry._replace(ended_s=None) for entry in SUPPLY)) == []
 
 
 def test_a_mark_of_a_log_may_be_known_later_and_not_sooner() -> None:
