@@ -171,6 +171,14 @@ def test_a_named_response_that_the_schedule_does_not_give_is_refused(load: str, 
     assert (error.key, words in error.message) == (key, True)
 
 
+def test_a_study_of_searches_and_other_loads_may_name_what_only_the_others_give() -> None:
+    levels = '[factors]\nkind = ["closed", "searched"]\n[levels.kind.closed]\n[levels.kind.searched]\n'
+    search = 'load.schedule = "search"\nload.objective = "saturation"\nload.threads = 64\n'
+    asked = read_text(HEAD + levels + search + '[analysis]\nresponse = "throughput_per_s"\n', "some.toml")
+    assert {trial.settings.load.schedule for trial in expand(asked).trials} == {"closed", "search"}
+    assert refused(asked, expand(asked)) == []
+
+
 def test_a_search_has_its_capacity_and_what_samples_give() -> None:
     named = f'[analysis]\n{CAPACITY}responses = ["cpu_percent_mean"]\nobjective = "capacity_per_s >= 1000"\n'
     asked = read_text(
