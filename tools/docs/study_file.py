@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from steelyard.format import data_size
-from steelyard.model.choice import Choice
 from steelyard.model.cost import Cost
 from steelyard.model.demand import Demand
 from steelyard.model.link import LinkChoice
@@ -32,6 +31,7 @@ from steelyard.model.study import (
     Study,
     Until,
 )
+from steelyard.model.value import Choice
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins
 from steelyard.study.fields import SEAMS, SECTIONS, hard

@@ -225,11 +225,16 @@ class ScalingInProgress:
 
     async def _look_at(self, node: Node) -> None:
         """Note the facts of a node that has joined, and its settings that are not those asked for."""
-        system = self._cluster.system
-        facts, differing = await asyncio.gather(system.facts(node), system.differing(node))
-        self._cluster.facts[system_facts_name(node.name)] = facts
-        if differing:
-            self._cluster.differing[node.name] = differing
+        cluster = self._cluster
+
+        async def facts() -> None:
+            cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
+
+        async def differing() -> None:
+            if settings := await cluster.system.differing(node):
+                cluster.differing[node.name] = settings
+
+        await together([facts(), differing()])
 
     async def _leave(self, node: Node) -> None:
         cluster, readings = self._cluster, self._cluster.readings

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from pydantic import model_validator
 
-from steelyard.model.choice import Choice
-from steelyard.model.value import later
+from steelyard.model.value import Choice, later
 
 NONE: Final = "none"
 SCHEDULED: Final = "scheduled"

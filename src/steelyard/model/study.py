@@ -15,7 +15,6 @@ from pydantic import (
     field_validator,
 )
 
-from steelyard.model.choice import Choice
 from steelyard.model.cost import Cost
 from steelyard.model.demand import Demand
 from steelyard.model.file_format import FileFormat
@@ -29,7 +28,7 @@ from steelyard.model.percentiles import needed
 from steelyard.model.policy import PolicyChoice
 from steelyard.model.responses import awaited_names, main_names, of
 from steelyard.model.server_warm_up import ServerWarmUp
-from steelyard.model.value import Value, later
+from steelyard.model.value import Choice, Value, later
 
 LEAST_STARTS = 6
 """Minimum number of starts for an interval: below six values a median has no interval at 95% (its confidence level is

@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import ConfigDict, RootModel
 
-from steelyard.model.choice import Choice
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
 from steelyard.model.named_level import Level
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.policy import PolicyChoice
 from steelyard.model.study import Data, LoadSiteChoice, SiteChoice
+from steelyard.model.value import Choice
 
 
 class TrialSettings(RootModel[dict[str, Any]]):

@@ -1,4 +1,4 @@
-"""Base class of all frozen values that are read from or written to a file."""
+"""Base classes of frozen values that are read from or written to a file: of all, and of the choice of a plug-in."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ class Value(BaseModel):
     """Frozen value that refuses unknown keys and documents its fields by their docstrings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class Choice(Value):
+    """A plug-in by name, and its settings."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    """Module name, entry point, or path of the plug-in."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All keys except those of the section itself."""
+        return dict(self.__pydantic_extra__ or {})
 
 
 def later(default: Any, **constraints: Any) -> Any:

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from steelyard.engine.base import Engine
 from steelyard.judging.settings_hash import canonical
-from steelyard.model.choice import Choice
 from steelyard.model.study import LoadSiteChoice, SiteChoice
 from steelyard.model.trial_settings import TrialSettings
+from steelyard.model.value import Choice
 from steelyard.node import folders
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins

@@ -13,10 +13,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from steelyard.model.scaling import Desired
-from steelyard.model.value import Value
 from steelyard.policy._alarm import ROUNDING
 from steelyard.policy.base import Bounds, History, Policy, changes, in_service, known, latest, value
-from steelyard.policy.target_tracking import proportional
+from steelyard.policy.target_tracking import TargetSettings, proportional
 
 Limit = tuple[Literal["pods", "percent"], Annotated[int, Field(ge=1, le=10000)], Annotated[float, Field(gt=0, le=1800)]]
 Select = Literal["max", "min", "disabled"]
@@ -24,16 +23,11 @@ ROUNDING_S: Final = 1e-6
 """Rounding error of earlier times, which are computed by subtraction."""
 
 
-class Settings(Value):
+class Settings(TargetSettings):
     """Metric, its target, and the behaviour."""
 
-    metric: str = "cpu_percent_mean"
-    """Response that is followed: one that falls as nodes are added, such as utilisation. Throughput and response times
-    do not."""
     period_s: float = Field(default=15.0, ge=1, le=86400)
     """Seconds of a period. Each period is one point."""
-    target: float = Field(gt=0)
-    """Value that the metric is to have (averageUtilization, averageValue)."""
     tolerance: float = Field(default=0.1, ge=0, le=10)
     """Relative distance from the target within which the size stays."""
     sync_period_s: float = Field(default=15.0, ge=1, le=3600)

@@ -16,24 +16,17 @@ from pydantic import Field, model_validator
 from steelyard.heavy import holtwinters
 from steelyard.model.errors import StudyError
 from steelyard.model.scaling import Desired, Point
-from steelyard.model.value import Value
 from steelyard.policy._alarm import LONGEST_EVERY_S, ROUNDING
 from steelyard.policy.base import Bounds, History, Policy, known, latest, value, warm
-from steelyard.policy.target_tracking import proportional
+from steelyard.policy.target_tracking import TargetSettings, proportional
 
 LEAST_POINTS: Final = 10
 """Points beyond a season that the initial level of Holt-Winters needs (statsmodels)."""
 
 
-class Settings(Value):
+class Settings(TargetSettings):
     """Metric, its target, and the forecast."""
 
-    metric: str = "cpu_percent_mean"
-    """Response that is followed: one that falls as nodes are added, such as utilisation."""
-    period_s: float = Field(default=60.0, ge=1, le=86400)
-    """Seconds of a period. Each period is one point."""
-    target: float = Field(gt=0)
-    """Value that the metric is to have."""
     model: Literal["linear", "holt-winters"] = "linear"
     """linear: a line of least squares; holt-winters: additive trend and season (needs statsmodels)."""
     horizon_s: float = Field(gt=0, le=86400)

@@ -18,7 +18,7 @@ LOW: Final = 0.9
 """Share of the target below which AWS considers a smaller size."""
 
 
-class Settings(Value):
+class TargetSettings(Value):
     """Metric, and its target."""
 
     metric: str = "cpu_percent_mean"
@@ -27,7 +27,12 @@ class Settings(Value):
     period_s: float = Field(default=60.0, ge=1, le=86400)
     """Seconds of a period. Each period is one point."""
     target: float = Field(gt=0)
-    """Value that the metric is to have (AWS: TargetValue)."""
+    """Value that the metric is to have (AWS: TargetValue; Kubernetes: averageUtilization, averageValue)."""
+
+
+class Settings(TargetSettings):
+    """Metric, its target, and how often it must be missed."""
+
     tolerance: float = Field(default=0.0, ge=0, le=10)
     """Relative distance from the target within which the size stays: 0 in AWS, 0.1 in Kubernetes."""
     evaluation_periods_out: int = Field(default=3, ge=1, le=1440)

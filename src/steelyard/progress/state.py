@@ -248,7 +248,7 @@ def _changes(live: Live, event: Event, now_s: float) -> dict[str, Any]:  # noqa:
             changes = {"left": _left(event, now_s)}
         case StartBegan():
             start = StartUnderWay(start=event.start, treatment=dict(event.treatment), trials=event.trials)
-            of_start = {"start": start, "trial": None, "nodes": {}, "size": None}
+            of_start: dict[str, Any] = {"start": start, "trial": None, "nodes": {}, "size": None}
             changes = {"block": event.block, "blocks": event.blocks, **of_start}
         case TrialBegan():
             changes = _trial_began(event, now_s)

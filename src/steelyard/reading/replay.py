@@ -14,17 +14,19 @@ from typing import Any, Final
 from steelyard.analysis.treatments import label
 from steelyard.format import count
 from steelyard.heavy import pl, stats
+from steelyard.judging.measures import Facts, metrics_of
 from steelyard.judging.membership import sizes
-from steelyard.judging.policy_points import metrics, point
+from steelyard.judging.policy_points import OF_CLIENTS, Seen, metrics, point
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
+from steelyard.model.outcome import ANSWERED
 from steelyard.model.scaling import Point, Supply
 from steelyard.model.trial import TrialRecord, by_cell
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.policy.base import Policy, asked, bounds, policy_of
-from steelyard.reading.policy_points import seen_of
+from steelyard.reading.node_strips import readings_of_table
 from steelyard.store.read import Store
 
 VALID_UNTIL: Final = (
@@ -157,3 +159,25 @@ def _treatment(treatment: dict[str, Level], trials: Sequence[ReplayedTrial]) -> 
     ends = stats.binomtest(fired, n).proportion_ci(confidence_level=0.95, method="exact")
     share = Estimate.of(fired / n, (float(ends.low), float(ends.high)), "", 0.95, n, EXACT)
     return ReplayedTreatment(treatment=treatment, fired=fired, share=share)
+
+
+def seen_of(metric: str, record: TrialRecord, samples: pl.DataFrame, facts: Facts, intervals: pl.DataFrame) -> Seen:
+    """What a trial's points rest on. `intervals`: the store's columns, all load nodes."""
+    of_clients = metric in OF_CLIENTS
+    readings = {} if of_clients or not metric else readings_of_table(samples, metrics_of([metric]))
+    answers = _answers(intervals.filter(pl.col("phase").is_in(record.measured_phases))) if of_clients else {}
+    return Seen(readings, facts, record.shares, answers, record.activities)
+
+
+def _answers(intervals: pl.DataFrame) -> Mapping[str, list[tuple[float, list[tuple[int, int, int]]]]]:
+    rows = intervals.filter((pl.col("measure") == "response") & pl.col("outcome").is_in(list(ANSWERED)))
+    columns = ("node", "t_s", "seconds", "bucket_low_ns", "bucket_high_ns", "count")
+    answers: dict[str, list[tuple[float, list[tuple[int, int, int]]]]] = {
+        str(node): [] for node in intervals["node"].unique().sort()
+    }
+    for node, t_s, seconds, low, high, n in rows.select(columns).sort("node", "t_s").iter_rows():
+        of_node = answers.setdefault(str(node), [])
+        if not of_node or of_node[-1][0] != t_s + seconds:
+            of_node.append((t_s + seconds, []))
+        of_node[-1][1].append((int(low), int(high), int(n)))
+    return answers

@@ -8,13 +8,13 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from steelyard.model.choice import Choice
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
 from steelyard.model.named_level import Level
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.policy import PolicyChoice
 from steelyard.model.study import ALIASES, Data, LoadSiteChoice, SiteChoice, Study
+from steelyard.model.value import Choice
 from steelyard.plugins.find import Plugins
 from steelyard.study.missing import Unchecked, settings_model
 from steelyard.tomlfile.fields import lookup

@@ -13,11 +13,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from steelyard.model.choice import Choice
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
+from steelyard.model.value import Choice
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins, how_to_add, is_path
 from steelyard.tomlfile.problems import problem

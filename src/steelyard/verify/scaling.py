@@ -16,7 +16,7 @@ from steelyard.model.errors import SteelyardError
 from steelyard.model.scaling import Point, Scaling
 from steelyard.model.trial import TrialRecord
 from steelyard.policy.base import Policy, ask_times, asked, bounds, policy_of, shipped
-from steelyard.reading.policy_points import seen_of
+from steelyard.reading.replay import seen_of
 from steelyard.verify import activities
 from steelyard.verify.checklist import Book
 
