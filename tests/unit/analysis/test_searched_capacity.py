@@ -95,6 +95,13 @@ def test_only_valid_searches_with_the_settings_of_the_trial_count() -> None:
     assert rows(unused) == {}
 
 
+def test_a_level_of_searches_says_why_it_has_no_value() -> None:
+    table = analyse(records(), read_text(STUDY), seed=1).answer_table
+    assert table is not None
+    words = {str(row.level): (row.verdict, row.why) for row in table.rows}
+    assert words["of3"] == ("no value", "no value of this response, because its trials are searches")
+
+
 def test_a_size_that_carries_no_more_than_a_smaller_one_is_demanded_by_no_rate() -> None:
     every = records({4: [2900.0] * 4})
     carried = capacities(Demand.model_validate({"capacity": "searched"}), every)

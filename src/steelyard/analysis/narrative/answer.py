@@ -150,10 +150,10 @@ def _verb(results: Results) -> str:
 def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> str:
     """One line (workload): its value at each level and the change from the baseline, both sides named."""
     shown = [row for row in rows if row.value is not None]
-    gone = "".join(f"; {row.level_text} has {LACKS[row.verdict]}" for row in rows if row.value is None)
+    gone = "".join(f"; {row.level_text} has {row.why or LACKS[row.verdict]}" for row in rows if row.value is None)
     verb, line = _verb(results), rows[0].line
     if not shown:
-        (lacks, *others) = {LACKS[row.verdict] for row in rows}
+        (lacks, *others) = {row.why or LACKS[row.verdict] for row in rows}
         return (
             f"{line or 'the study'} has {'no value' if others else lacks} at any level of {factor_label(table.factor)}."
         )

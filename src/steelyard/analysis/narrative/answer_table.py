@@ -50,14 +50,15 @@ AnswerVerdict = Literal[
 """`slower` and `faster` of times and rates, `higher` and `lower` of percentiles and counts; `equivalent`: within the
 study's margin; `undecided`: the interval includes no change, or lies within the noise floor or a trend, or one level
 was measured cold and the other warm; `no verdict`: too few starts for an interval, or no baseline; `no value`: its
-valid trials have too few operations for this percentile; `no valid trial`: nothing was measured at this level, though
-it was planned."""
+valid trials have too few operations for this percentile, or are searches; `no valid trial`: nothing was measured at
+this level, though it was planned."""
 
 LACKS: Final = {
     "no value": "too few operations per trial for this percentile",
     "no valid trial": "no valid trial",
 }
 """Words for a level without a value."""
+OF_SEARCHES: Final = "no value of this response, because its trials are searches"
 
 
 class AnswerRow(Row):
@@ -263,8 +264,9 @@ def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base
     n = sum(trials for _, _, trials in starts)
     missing = _missing(frame, {**others, factor: level})
     verdict: AnswerVerdict = missing if value is None else "baseline" if is_base else "no verdict"
+    gone = _lacks(frame, study, {**others, factor: level})
     lacks = (
-        f"{part(factor, base, others)} has {LACKS[_missing(frame, {**others, factor: base})]}, so there is no baseline"
+        f"{part(factor, base, others)} has {_lacks(frame, study, {**others, factor: base})}, so there is no baseline"
     )
     line = label(others, [factor]) if others else ""
     side = part(factor, level, others)
@@ -272,9 +274,15 @@ def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base
         line=line, others=others, factor=factor, level=level, level_text=side, baseline=base,
         baseline_text=part(factor, base, others), value=None if value is None else value.value, value_interval=value,
         n=n, starts=len(starts), n_text=_counts(n, len(starts)), verdict=verdict, verdict_text=verdict,
-        why=lacks if verdict == "no verdict" else LACKS[missing] if verdict == "no value" else "",
-        sentence=f"{f'{line}, ' if line else ''}{side}: {LACKS[missing]}" if value is None else "",
+        why=lacks if verdict == "no verdict" else gone if verdict == "no value" else "",
+        sentence=f"{f'{line}, ' if line else ''}{side}: {gone}" if value is None else "",
     )  # fmt: skip
+
+
+def _lacks(frame: TrialFrame, study: Study, treatment: Treatment) -> str:
+    """Words for the reason why a level has no value."""
+    missing, schedule = _missing(frame, treatment), study.fields_of(treatment).get("load.schedule", study.load.schedule)
+    return OF_SEARCHES if missing == "no value" and schedule == "search" else LACKS[missing]
 
 
 def _missing(frame: TrialFrame, treatment: Treatment) -> Literal["no value", "no valid trial"]:
