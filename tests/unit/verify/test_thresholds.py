@@ -58,6 +58,6 @@ def test_another_mean_and_other_trials_are_found(changes: dict[str, object], wha
 def test_a_trial_that_was_left_out_and_a_missing_threshold_are_found() -> None:
     every = measured()
     fewer = [one for one in every if one is not every[1]]
-    assert findings(fewer) == {"trials that gave phase-1", "mean that gave phase-1"}
+    assert findings(fewer) == {"trials that gave phase-1"}
     without = [one.model_copy(update={"derived": None}) for one in every]
     assert findings(without) == {"threshold that other trials gave"}

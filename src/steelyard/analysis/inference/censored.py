@@ -7,7 +7,8 @@ jackknife, which are min(time, tau) where nothing is censored before tau: P. K. 
 Regression analysis of restricted mean survival time based on pseudo-observations, Lifetime Data Analysis 10, 2004.
 
 The normal interval with Greenwood's variance covers 81, 90 and 92% of exponential times (5, 10 and 20 starts); t on
-the logit of the share of tau, which keeps within 0 and tau, 94 to 96% (docs/explanation/coverage.md). A mean of the times that are known is never given: the others are longer.
+the logit of the share of tau, which keeps within 0 and tau, 94 to 96% (docs/explanation/coverage.md). A mean of the
+times that are known is never given: the others are longer.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Final
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.elasticity import Elasticity
 from steelyard.analysis.treatments import label
-from steelyard.format import listed, number, with_interval
+from steelyard.format import interval, listed, number
 from steelyard.model.estimate import Estimate
 
 BEST: Final = 3
@@ -19,7 +19,7 @@ FEWEST: Final = 2
 
 
 def policies(results: Results) -> list[str]:
-    """The best treatments in each respect, which no other beats in both, and which are not told apart; of each
+    """The best treatments in each respect, which no other beats in both, and whose intervals overlap; of each
     combination of the levels that are not of the policy. Empty without measures of elasticity."""
     groups: dict[str, list[Elasticity]] = {}
     for row in results.of(Elasticity):
@@ -57,12 +57,16 @@ def _ranked(rows: Sequence[Elasticity], of: Callable[[Elasticity], Estimate]) ->
 
 
 def _best(ranked: Sequence[tuple[str, Estimate]]) -> str:
-    return listed([f"{name} ({with_interval(value)}%)" for name, value in ranked[:BEST]])
+    return listed([f"{name} ({_percent(value)})" for name, value in ranked[:BEST]])
+
+
+def _percent(estimate: Estimate) -> str:
+    return f"{number(estimate.value, digits=3)}% {interval(estimate)}".strip()
 
 
 def _beats(other: Elasticity, row: Elasticity) -> bool:
     """Whether one lacked and had in excess no more than the other, and less of one of them."""
-    sides = [(one.theta_under_percent.value, one.theta_over_percent.value) for one in (other, row)]
+    sides = [(each.theta_under_percent.value, each.theta_over_percent.value) for each in (other, row)]
     return sides[0] != sides[1] and all(first <= second for first, second in zip(*sides, strict=True))
 
 

@@ -31,7 +31,7 @@ def said(rows: Sequence[Elasticity]) -> list[str]:
     return policies(cast("Results", SimpleNamespace(of=lambda kind: rows)))
 
 
-def test_the_best_in_each_respect_those_beaten_by_none_and_those_not_told_apart() -> None:
+def test_the_best_in_each_respect_those_beaten_by_none_and_those_whose_intervals_overlap() -> None:
     first, second = said(
         [
             row("none", 16.7, 60.0, 540, None), row("static-max", 0.0, 187.0, 900, None),
@@ -41,7 +41,7 @@ def test_the_best_in_each_respect_those_beaten_by_none_and_those_not_told_apart(
     assert first == (
         "Fewest nodes lacked under policy static-max (0%), policy oracle (1.74% [1.64, 1.84]) and policy hpa "
         "(4.88% [4.68, 5.08]) of the demand, mean over time (theta under); fewest were in excess under policy oracle "
-        "(52.0% [51.9, 52.1]), policy none (60.0%) and policy hpa (99.0% [98.8, 99.2]) (theta over). Least was paid "
+        "(52% [51.90, 52.10]), policy none (60%) and policy hpa (99% [98.80, 99.20]) (theta over). Least was paid "
         "under policy none (540 node-seconds), policy oracle (650 node-seconds) and policy hpa (700 node-seconds)."
     )
     assert second == (

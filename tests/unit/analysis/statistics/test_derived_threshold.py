@@ -50,7 +50,7 @@ def test_the_threshold_its_mean_and_the_drift_of_the_control() -> None:
     (said,) = [one for one in results.caveats if one.startswith("All trials that gave a threshold")]
     assert said == (
         "All trials that gave a threshold came before those that used it: in between, the control changed by drift "
-        "alone: CPU of a database node −2% (over 3 blocks)."
+        "alone: CPU of a database node −2.0% (over 3 blocks)."
     )
 
 
