@@ -81,14 +81,15 @@ def _answer(page: Drawing) -> Markup:
     parts = parts_of(results)
     caveats, more = results.caveats[:SHOWN_CAVEATS], results.caveats[SHOWN_CAVEATS:]
     html = paragraphs(parts.lead, "answer") + page.table(table, look="answers") + paragraphs(parts.beside)
-    html += page.named("elasticity") + page.table(grid(page.this, Elasticity), own=False)
+    html += page.named("elasticity")
     html += page.block("in_words", parts.in_words) if parts.in_words else ""
     known = any("left out" in caveat for caveat in caveats)
     left_out = "; ".join(f"{one.reason}: {one.trials}" for one in results.of(Exclusion) if not known)
     others = answers.other_responses(results)
     in_words = () if others else [(*named(one), one.answer[0]) for one in results.further]
     html += page.block("basis", results, left_out, in_words) + page.table(others, look="answers")
-    return html + (page.block("caveats", caveats, more) if caveats else "")
+    html += page.block("caveats", caveats, more) if caveats else ""
+    return html + page.table(grid(page.this, Elasticity), own=False)
 
 
 def _comparisons(page: Drawing) -> Markup:
@@ -253,7 +254,7 @@ def _terms(page: Drawing) -> Markup:
 
 FORMS: Final[tuple[Form, ...]] = (
     Form("answer", _look, (LookRow,)),
-    Form("answer", _answer, (AnswerRow, Carried)),
+    Form("answer", _answer, (AnswerRow, Carried, Elasticity)),
     Form("answer", lambda page: page.named("main") + page.named("capacity")),
     Form("provenance", lambda page: page.block("provenance", provenance(page.page_input))),
     Form("effects", _comparisons, (Comparison,)),
@@ -263,7 +264,7 @@ FORMS: Final[tuple[Form, ...]] = (
     Form(
         "activities",
         _activities,
-        (ActivityResponse, EventTime, AlignedSecond, Elasticity, ActivityPhase, DerivedThreshold, NodeActivity),
+        (ActivityResponse, EventTime, AlignedSecond, ActivityPhase, DerivedThreshold, NodeActivity),
     ),
     Form("interactions", _interactions, (Interaction,)),
     Form("response-time", _response_time),

@@ -266,7 +266,7 @@ class FakeParts:
     def system(self, settings: Mapping[str, Any]) -> FakeSystem:
         return self.system_of(self.script)
 
-    def policy(self, settings: TrialSettings) -> Policy:
+    def policy(self, settings: TrialSettings, threshold: float | None = None) -> Policy:
         return Parts(self.plugins).policy(settings)
 
     def workload(self, settings: Mapping[str, Any]) -> FakeWorkload:

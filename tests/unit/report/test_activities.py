@@ -68,24 +68,26 @@ def test_trials_under_a_policy_that_never_scaled_out_have_a_table(tmp_path: Path
     assert "0 activities" not in words
 
 
-def test_the_plane_of_elasticity_precedes_its_table(tmp_path: Path, page: str) -> None:
+def test_the_plane_of_elasticity_and_its_table_are_in_the_answer(tmp_path: Path, page: str) -> None:
     report(growing.store(tmp_path, elastic.STUDY), output=tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
-    words = section(html, "activities")
+    words = section(html, "answer")
     assert "0, 0 is perfect: the lower left corner" in words
     assert "theta under, % of the demand (too few nodes)" in words
-    inside = html.partition('id="activities"')[2].partition("</section>")[0]
-    assert inside.index('id="elasticity"') < inside.index('id="table-elasticity"')
-    assert inside.index('id="table-elasticity"') < inside.index('id="table-activity-phase"')
+    assert "Fewest nodes lacked under" in words
+    assert "While nodes joined" not in words, "the table of activities has what each cost"
+    inside = html.partition('id="answer"')[2].partition("</section>")[0]
+    order = [inside.index(text) for text in ("Fewest nodes", 'id="elasticity"', "What limits", 'id="table-elasticity"')]
+    assert order == sorted(order)
     assert "data-tip" in inside.partition('id="table-elasticity"')[0]
-    without = section(page, "activities")
-    assert "analysis.demand" not in without, "a schedule is no policy that decides"
-    assert "theta under" not in without
+    assert 'id="table-elasticity"' not in html.partition('id="activities"')[2]
+    assert "analysis.demand" not in section(page, "activities"), "a schedule is no policy that decides"
+    assert "theta under" not in section(page, "answer")
 
 
 def test_curves_around_the_decision_follow_the_tables_of_what_it_costs(page: str) -> None:
     inside = page.partition('id="activities"')[2].partition("</section>")[0]
-    order = [inside.index(f'id="{name}"') for name in ("table-activity-return", "aligned", "table-activity-phase")]
+    order = [inside.index(f'id="{name}"') for name in ("table-time-to-event", "aligned", "table-activity-phase")]
     assert order == sorted(order)
     words = section(page, "activities")
     assert "4 trials: no band" in words

@@ -33,15 +33,16 @@ def policies(results: Results) -> list[str]:
 
 
 def name_of(row: Elasticity) -> str:
-    """The levels of a row that are of its policy."""
-    return label({name: level for name, level in row.treatment.items() if name not in row.others})
+    """The levels of a row that are of its policy: a single one without its factor."""
+    levels = {name: level for name, level in row.treatment.items() if name not in row.others}
+    return str(next(iter(levels.values()))) if len(levels) == 1 else label(levels)
 
 
 def _of_group(rows: Sequence[Elasticity]) -> Iterator[str]:
     lacked = _ranked(rows, lambda row: row.theta_under_percent)
     excess = _ranked(rows, lambda row: row.theta_over_percent)
     paid = sorted(rows, key=lambda row: row.node_seconds)[:BEST]
-    cheapest = listed([f"{name_of(row)} ({number(row.node_seconds)} node-seconds)" for row in paid])
+    cheapest = listed([f"{name_of(row)} ({number(row.node_seconds, digits=3)} node-seconds)" for row in paid])
     yield (
         f"fewest nodes lacked under {_best(lacked)} of the demand, mean over time (theta under); fewest were in excess "
         f"under {_best(excess)} (theta over). Least was paid under {cheapest}."

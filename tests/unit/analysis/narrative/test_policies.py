@@ -39,14 +39,14 @@ def test_the_best_in_each_respect_those_beaten_by_none_and_those_whose_intervals
         ]
     )  # fmt: skip
     assert first == (
-        "Fewest nodes lacked under policy static-max (0%), policy oracle (1.74% [1.64, 1.84]) and policy hpa "
-        "(4.88% [4.68, 5.08]) of the demand, mean over time (theta under); fewest were in excess under policy oracle "
-        "(52% [51.90, 52.10]), policy none (60%) and policy hpa (99% [98.80, 99.20]) (theta over). Least was paid "
-        "under policy none (540 node-seconds), policy oracle (650 node-seconds) and policy hpa (700 node-seconds)."
+        "Fewest nodes lacked under static-max (0%), oracle (1.74% [1.64, 1.84]) and hpa "
+        "(4.88% [4.68, 5.08]) of the demand, mean over time (theta under); fewest were in excess under oracle "
+        "(52% [51.90, 52.10]), none (60%) and hpa (99% [98.80, 99.20]) (theta over). Least was paid "
+        "under none (540 node-seconds), oracle (650 node-seconds) and hpa (700 node-seconds)."
     )
     assert second == (
-        "By their means no other is better in both than policy static-max and policy oracle. Intervals overlap, so "
-        "that neither is shown to be better: theta under, policy hpa and policy threshold."
+        "By their means no other is better in both than static-max and oracle. Intervals overlap, so "
+        "that neither is shown to be better: theta under, hpa and threshold."
     )
 
 
