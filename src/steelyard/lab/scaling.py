@@ -23,7 +23,7 @@ from steelyard.model.data_model import Schema
 from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.plan import PlannedTrial
-from steelyard.model.policy import MOST_NODES
+from steelyard.model.policy import MOST_NODES, THRESHOLD
 from steelyard.model.scaling import LATEST_S, Desired, Scaling, Supply
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
@@ -35,7 +35,7 @@ from steelyard.wire.record import Interval, Routed
 SAY_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5
 
-LIMITS = ("threshold", "target", "setpoint", "high")
+LIMITS = (THRESHOLD, "target", "setpoint", "high")
 """Settings of policies with which they compare their metric, for display."""
 
 Kind = Literal["scale-out", "scale-in"]
@@ -46,14 +46,18 @@ class ScalingInProgress:
 
     def __init__(
         self, cluster: Cluster, trial: PlannedTrial, schema: Schema, watcher: Watcher, policy: Policy | None,
-        intervals: Mapping[str, Sequence[Interval]],
+        intervals: Mapping[str, Sequence[Interval]], threshold: float | None = None,
     ) -> None:  # fmt: skip
-        """`policy`: None keeps the size; `intervals`: of the load nodes, as they come in."""
+        """`policy`: None keeps the size; `intervals`: of the load nodes, as they come in; `threshold`: that which other
+        trials gave the policy."""
         self._cluster = cluster
         self._policy = policy
         self._bounds = bounds(trial.settings.policy, trial.settings.site.nodes)
         self._seen = None if policy is None else MetricSeen(policy, cluster, intervals, trial.settings.load.measured)
-        stated = trial.settings.policy.settings
+        stated = {
+            **trial.settings.policy.settings,
+            THRESHOLD: threshold or trial.settings.policy.settings.get(THRESHOLD),
+        }
         limits = ((name, stated.get(name)) for name in LIMITS)
         self._limit = next((f"{name} {limit:g}" for name, limit in limits if isinstance(limit, int | float)), "")
         self._trial = trial.id

@@ -252,7 +252,9 @@ class TrialRunner:
         changes, derived = planned.settings.policy.changes, course.threshold
         threshold = None if derived is None else derived.value
         policy = self.parts.policy(planned.settings, threshold) if changes else None
-        scaling = course.scaling = ScalingInProgress(cluster, planned, schema, self.watcher, policy, course.intervals)
+        scaling = course.scaling = ScalingInProgress(
+            cluster, planned, schema, self.watcher, policy, course.intervals, threshold
+        )
         for name in [one.trace for one in load.offered if one.trace is not None]:
             path = self.parts.plugins.file(name, "trace", "load.trace")
             course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))

@@ -74,10 +74,12 @@ def test_the_plane_of_elasticity_and_its_table_are_in_the_answer(tmp_path: Path,
     words = section(html, "answer")
     assert "0, 0 is perfect: the lower left corner" in words
     assert "theta under, % of the demand (too few nodes)" in words
-    assert "Fewest nodes lacked under" in words
+    assert "Smallest shortage of nodes" in words
     assert "While nodes joined" not in words, "the table of activities has what each cost"
     inside = html.partition('id="answer"')[2].partition("</section>")[0]
-    order = [inside.index(text) for text in ("Fewest nodes", 'id="elasticity"', "What limits", 'id="table-elasticity"')]
+    order = [
+        inside.index(text) for text in ("Smallest shortage", 'id="elasticity"', "What limits", 'id="table-elasticity"')
+    ]
     assert order == sorted(order)
     assert "data-tip" in inside.partition('id="table-elasticity"')[0]
     assert 'id="table-elasticity"' not in html.partition('id="activities"')[2]

@@ -39,18 +39,18 @@ def name_of(row: Elasticity) -> str:
 
 
 def _of_group(rows: Sequence[Elasticity]) -> Iterator[str]:
-    lacked = _ranked(rows, lambda row: row.theta_under_percent)
+    short = _ranked(rows, lambda row: row.theta_under_percent)
     excess = _ranked(rows, lambda row: row.theta_over_percent)
     paid = sorted(rows, key=lambda row: row.node_seconds)[:BEST]
-    cheapest = listed([f"{name_of(row)} ({number(row.node_seconds, digits=3)} node-seconds)" for row in paid])
+    cheapest = ", ".join(f"{name_of(row)} {number(row.node_seconds, digits=3)}" for row in paid)
     yield (
-        f"fewest nodes lacked under {_best(lacked)} of the demand, mean over time (theta under); fewest were in excess "
-        f"under {_best(excess)} (theta over). Least was paid under {cheapest}."
+        f"smallest shortage of nodes (theta under, of the demand, mean over time): {_best(short)}. Smallest excess "
+        f"(theta over): {_best(excess)}. Cheapest, in node-seconds: {cheapest}."
     )
     front = [row for row in rows if not any(_beats(other, row) for other in rows)]
-    overlaps = [*_not_apart(lacked, "theta under"), *_not_apart(excess, "theta over")]
-    apart = f" Intervals overlap, so that neither is shown to be better: {'; '.join(overlaps)}." if overlaps else ""
-    yield f"By their means no other is better in both than {listed([name_of(row) for row in front])}.{apart}"
+    overlaps = [*_not_apart(short, "shortage"), *_not_apart(excess, "excess")]
+    close = f" Too close to call, as intervals overlap: {'; '.join(overlaps)}." if overlaps else ""
+    yield f"On mean values no other policy beats {listed([name_of(row) for row in front], 'or')} on both.{close}"
 
 
 def _ranked(rows: Sequence[Elasticity], of: Callable[[Elasticity], Estimate]) -> list[tuple[str, Estimate]]:
@@ -58,7 +58,7 @@ def _ranked(rows: Sequence[Elasticity], of: Callable[[Elasticity], Estimate]) ->
 
 
 def _best(ranked: Sequence[tuple[str, Estimate]]) -> str:
-    return listed([f"{name} ({_percent(value)})" for name, value in ranked[:BEST]])
+    return ", ".join(f"{name} {_percent(value)}" for name, value in ranked[:BEST])
 
 
 def _percent(estimate: Estimate) -> str:
@@ -72,7 +72,7 @@ def _beats(other: Elasticity, row: Elasticity) -> bool:
 
 
 def _not_apart(ranked: Sequence[tuple[str, Estimate]], of: str) -> Iterator[str]:
-    """Neighbours in rank whose intervals overlap."""
+    """Neighbours in rank whose intervals overlap: not shown to differ."""
     for (name, less), (other, more) in pairwise(ranked):
         if less.high is not None and more.low is not None and more.low <= less.high:
-            yield f"{of}, {name} and {other}"
+            yield f"{name} and {other} on {of}"

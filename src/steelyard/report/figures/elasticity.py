@@ -76,8 +76,8 @@ def plane(this: View) -> Figure | None:
     caption = (
         "Accuracy of provisioning: the mean over time of the nodes that lacked, and of the nodes in excess, in percent "
         f"of the demand. {PERFECT}: the lower left corner. Lines: {100 * this.results.confidence:g}% intervals over "
-        f"starts, n = {n_range(row.starts for row in rows)} starts per treatment; a line that is missing has too few "
-        "starts, or nothing varied. Both axes start at 0."
+        f"starts, n = {n_range(row.starts for row in rows)} starts per treatment; where one is "
+        "missing there are too few starts, nothing varied, or the mark hides it. Both axes start at 0."
     )
     panels = panels_of([(title, partial(_picture, points, x, y)) for title, points in groups.items()])
     return Figure("elasticity", "How far the nodes in service were from the demand", caption, panels, zoom="xy")
