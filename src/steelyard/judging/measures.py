@@ -18,9 +18,10 @@ from steelyard.model.facts import MACHINE, of_systems, role_of
 from steelyard.model.measure import POINT_S, Measure
 from steelyard.model.plausible import number_in
 from steelyard.model.response import Response
+from steelyard.model.responses.scaling import SEALED
 from steelyard.model.sample import Sample
 from steelyard.model.study import Study
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import CellKey, TrialRecord
 
 Facts = Mapping[str, Mapping[str, str]]
 Readings = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
@@ -135,7 +136,23 @@ def with_derived(records: Sequence[TrialRecord], study: Study) -> list[TrialReco
             per_s = price * sum(counted_nodes(record, study)) / S_PER_H
             measures["cost_per_million_operations"] = per_s / rate * MILLION
         derived.append(record.model_copy(update={"measures": measures}))
-    return derived
+    return _without_censored(derived)
+
+
+def _without_censored(records: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """The records without the responses that some valid trials of a treatment have and others do not, because it did
+    not happen in them: a mean of those that have one would be too short (statistic `time_to_event` has all)."""
+    lacking: dict[CellKey, set[str]] = {}
+    for record in records:
+        if record.verdict.outcome == "valid":
+            lacking.setdefault(record.cell, set()).update({one.name for one in SEALED} - record.measures.keys())
+
+    def kept(record: TrialRecord) -> TrialRecord:
+        left_out = lacking.get(record.cell, set()) & record.measures.keys()
+        measures = {name: value for name, value in record.measures.items() if name not in left_out}
+        return record.model_copy(update={"measures": measures}) if left_out else record
+
+    return [kept(record) for record in records]
 
 
 def counted_nodes(record: TrialRecord, study: Study) -> tuple[float, int]:

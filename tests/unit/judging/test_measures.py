@@ -24,6 +24,7 @@ from steelyard.model import power, responses
 from steelyard.model.activity import Activity, Mark
 from steelyard.model.measure import POINT_S
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
+from steelyard.model.verdict_reasons import Verdict
 from steelyard.probe import energy, os, simulated
 from tests.unit.analysis import made
 
@@ -242,3 +243,18 @@ def test_covariates_are_what_every_database_node_was_given() -> None:
                      "memory_mb": pytest.approx((1024 + 8000) / 2)}  # fmt: skip
     assert "rtt_ms_mean" not in covariates_of(facts, [*links, {"from": "l1", "to": "n3", "why": "no route"}])
     assert covariates_of({}, []) == {}
+
+
+def test_a_time_that_some_trials_of_a_treatment_lack_has_no_mean() -> None:
+    """Of five times without the two that never came, a mean would be too short."""
+    trial = made.record(1.0)
+    times = [
+        trial.model_copy(update={"id": str(place), "measures": {"lost_operations": 5.0, **measures}})
+        for place, measures in enumerate([{"scale_out_decision_s": 40.0}, {"scale_out_decision_s": 50.0}, {}])
+    ]
+    assert [one.measures.keys() & {"scale_out_decision_s"} for one in with_derived(times, made.study())] == [set()] * 3
+    assert all(one.measures["lost_operations"] == 5.0 for one in with_derived(times, made.study()))
+    both = [one.measures["scale_out_decision_s"] for one in with_derived(times[:2], made.study())]
+    assert both == [40.0, 50.0]
+    voided = times[2].model_copy(update={"verdict": Verdict(outcome="invalid")})
+    assert with_derived([*times[:2], voided], made.study())[0].measures["scale_out_decision_s"] == 40.0

@@ -22,19 +22,20 @@ def _of(
     )  # fmt: skip
 
 
+IF_ALL: Final = "No treatment has it in which a trial has none (statistic `time_to_event` counts all)."
 SEALED: Final = (
     _of("scale_out_decision_s", "time of the first scale-out", "s", 190,
         "From the beginning of the measured phase to that of the first scale-out. A trial that did not scale out "
-        "has none: it would have come later, if at all."),
+        f"has none: it would have come later, if at all. {IF_ALL}"),
     _of("scale_out_s", "scale-out time", "s", 191,
         "From the beginning of a scale-out to its last node in service; the mean over the scale-outs of a trial. "
-        "There is none if one was not completed."),
+        f"There is none if one was not completed. {IF_ALL}"),
     _of("time_to_stability_s", "time to stability", "s", 192,
         "From the last node in service to the first of 20 s on end in which the mean response time of each second is "
         "in a band around its level; 0 if it did not leave it. Level: the median of the last third of what remains "
         "until the next change of size, or the end. Band: 2% of the greatest excess over the level since the first "
         "change began, at least 4 standard deviations of that third about a line. A trial that was not stable "
-        "before that third has none."),
+        f"before that third has none. {IF_ALL}"),
     _of("lost_operations", "lost operations", "operations", 193,
         "The most operations by which answers without error fell behind: open loop, behind what was due since any "
         "earlier time, with what was never sent (they may be answered later); closed loop, behind the mean throughput "
