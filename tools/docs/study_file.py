@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from steelyard.format import data_size
 from steelyard.model.cost import Cost
 from steelyard.model.demand import Demand
+from steelyard.model.derived import DerivedLevel
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load, LoadPhase
 from steelyard.model.named_level import NamedLevel
@@ -51,6 +52,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "link": LinkChoice,
     "load_site": LoadSiteChoice,
     "policy": PolicyChoice,
+    "derived.NAME": DerivedLevel,
     "levels.FACTOR.LEVEL": NamedLevel,
     "design": Design,
     "design.until": Until,

@@ -53,7 +53,9 @@ def derived(
         return None
     level, given = levels[name], sources(settings, records)
     if len(given) < level.least:
-        return f"{name} needs {level.least} valid trials without a policy; valid: {len(given)}"
+        return (
+            f"{name} needs {level.least} valid trials without a policy; valid: {len(given)} (design.starts adds some)"
+        )
     mean = mean_over_starts(given, level.response)
     if mean is None:
         return f"{name}: a trial without a policy has no {level.response}"
@@ -75,4 +77,7 @@ def not_run(study: Study, plan: Plan, records: Sequence[TrialRecord]) -> dict[st
         awaited = any(gives(other.settings, trial.settings) for other in open_trials if not other.control)
         if isinstance(why, str) and not awaited:
             reasons[trial.id] = why
+    if reasons and all(trial.control or trial.id in reasons for trial in open_trials):
+        # A control after the first phase has nothing to show without a second.
+        reasons |= dict.fromkeys((trial.id for trial in open_trials), next(iter(reasons.values())))
     return reasons

@@ -134,7 +134,8 @@ class Conductor:
         self._judged = -1
         """Blocks of the newest decision that watchers have."""
         self._records: list[TrialRecord] = list(Store(writer.folder).trials())
-        self._announced: list[Derived] = []
+        self._acted: dict[Derived, int] = {}
+        """Thresholds that were announced, and in how many of the trials that gave each the policy would have acted."""
         self._failed_starts: dict[str, int] = {}
         self._failed_in_a_row = 0
         self._floor_sought = False
@@ -257,15 +258,15 @@ class Conductor:
         acted at it."""
         settings = first.settings
         given = derived(self.study.derived, settings, self._records)
-        if not isinstance(given, Derived) or given in self._announced:
+        if not isinstance(given, Derived) or given in self._acted:
             return
-        self._announced.append(given)
         store, keys = Store(self.writer.folder), set(given.trials)
         records = [record for record in store.trials() if record.key in keys]
         choice = settings.policy
         section = {**choice.model_dump(mode="json"), THRESHOLD: given.value, THRESHOLD_OF: ""}
         module = self.parts.plugins.find("policy", choice.name)
         fired = await in_a_thread(lambda: replay_of(store, records, module, section))
+        self._acted[given] = fired.fired
         others = {factor: level for factor, level in _of_start(first).items() if records[0].treatment[factor] == level}
         self.watcher.tell(
             LevelDerived(start=first.start, treatment=others, derived=given, fired=fired.fired, share=fired.share)
@@ -354,6 +355,8 @@ class Conductor:
             self.watcher.tell(TrialBegan(planned, attempt, number, len(self.plan.trials)))
             threshold = derived(self.study.derived, planned.settings, self._records)
             assert not isinstance(threshold, str)
+            if threshold is not None:
+                threshold = threshold.model_copy(update={"acted": self._acted.get(threshold)})
             record = await runner.run(planned, attempt, self.writer.draft(planned.id, attempt), threshold)
             if self.gate is not None:
                 self.gate.attempted(record.verdict)

@@ -38,6 +38,9 @@ class Derived(Value):
     """What was added to it."""
     trials: tuple[tuple[str, int], ...]
     """Ids and attempts of the trials, in order of time."""
+    acted: int | None = None
+    """In how many of these trials the policy would have acted at this threshold, by replay before the first trial that
+    used it."""
 
     @property
     def value(self) -> float:

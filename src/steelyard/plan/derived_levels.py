@@ -10,6 +10,7 @@ from typing import Final
 from steelyard.format import count, listed, number
 from steelyard.heavy import np
 from steelyard.judging.derived import gives
+from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.policy import NONE, THRESHOLD_OF
@@ -53,11 +54,22 @@ def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyEr
                 f"{name} needs {count(level.least, 'valid trial')}, and the plan has {len(given)} without a policy",
                 "more design.starts, or a smaller least", key=f"derived.{name}.least", read=level.least,
             )  # fmt: skip
+        if responses.of(level.response).percentile is not None:
+            yield StudyError(
+                f"{level.response} of a trial is not the mean of that of its periods, which the policy sees",
+                "a response that is a mean over time", key=f"derived.{name}.response", read=level.response,
+            )  # fmt: skip
         if metric != level.response:
             yield StudyError(
-                f"policy {settings.policy.name} follows {metric}, and {name} is a number of {level.response}",
-                "the same for both", key=f"derived.{name}.response", read=level.response,
+                f"policy {settings.policy.name} follows {metric}, and {name} is the mean of {level.response}",
+                "use the same response in both", key=f"derived.{name}.response", read=level.response,
             )  # fmt: skip
+    changing = next((trial for trial in plan.trials if trial.control and trial.settings.policy.changes), None)
+    if needing and changing is not None:
+        yield StudyError(
+            f"the control has policy {changing.settings.policy.name}, so it is not measured in both phases",
+            f'a control whose policy is "{NONE}"', key="design.control", read=changing.settings.policy.name,
+        )  # fmt: skip
     if needing and study.design.until is not None:
         yield StudyError(
             "a stopping rule judges whole blocks, and trials that give a threshold all come before those that use it",

@@ -22,7 +22,7 @@ from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
 from steelyard.model.outcome import ANSWERED
-from steelyard.model.policy import THRESHOLD, THRESHOLD_OF
+from steelyard.model.policy import THRESHOLD, THRESHOLD_OF, PolicyChoice
 from steelyard.model.scaling import Point, Supply
 from steelyard.model.trial import TrialRecord, by_cell
 from steelyard.model.trial_settings import TrialSettings
@@ -86,8 +86,10 @@ class Replayed(Value):
 
 def replay(store: Store, module: ModuleType, section: Mapping[str, Any], only: str = "") -> Replayed:
     """Ask a policy in every valid trial of a store. `section`: its settings, as section `policy` of a study has them;
-    without a largest size one node more than the trial began with. `only`: the id of one trial. Raises StoreError if
-    there is no such trial, StudyError for a metric that has no points, ValidationError for wrong settings."""
+    those that it lacks are the study's own, and without a largest size one node more than the trial began with. `only`:
+    the id of one trial. Raises StoreError if there is no such trial, StudyError for a metric that has no points,
+    ValidationError for wrong settings."""
+    section = {**_of_study(store.study.policy, section, module), **section}
     if section.get(THRESHOLD_OF):
         raise StudyError(
             "a replay has no trials that give a threshold", f"--set {THRESHOLD}=NUMBER", key=THRESHOLD_OF,
@@ -106,6 +108,18 @@ def replay(store: Store, module: ModuleType, section: Mapping[str, Any], only: s
         trials=tuple(trial for trials in cells.values() for trial in trials),
         treatments=tuple(_treatment(dict(cell), trials) for cell, trials in cells.items()),
     )
+
+
+def _of_study(stated: PolicyChoice, section: Mapping[str, Any], module: ModuleType) -> dict[str, Any]:
+    """The settings of a policy in the study of a store: those of its section, then those of the policy's own table."""
+    table = stated.model_dump(mode="json", exclude_unset=True)
+    own = table.get(section["name"])
+    every = {**table, **(own if isinstance(own, dict) else {})}
+    fields = [*module.Settings.model_fields, "min_nodes", "max_nodes"]
+    known = {key: every[key] for key in fields if key in every and not isinstance(every[key], dict)}
+    if THRESHOLD in section:
+        known.pop(THRESHOLD_OF, None)
+    return known
 
 
 def _replayed(store: Store, record: TrialRecord, module: ModuleType, section: Mapping[str, Any]) -> ReplayedTrial:

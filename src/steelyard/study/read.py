@@ -85,7 +85,9 @@ def read_text(
         tables = tables_of(study)
     named = {} if study is None else names_of(study)
     _, problems = complete(tables, {}, plugins, named)
-    errors += [error for error in problems if error.key.partition(".")[0] in tables]
+    # Which policies there are is known of a whole study only: a setting of one of them is no error of another.
+    sections = [section for section in tables if study is not None or section != "policy"]
+    errors += [error for error in problems if error.key.partition(".")[0] in sections]
     errors += _unknown_plugins(raw, plugins)
     if study is not None:
         errors += level_problems(study)

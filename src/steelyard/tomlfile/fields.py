@@ -22,5 +22,8 @@ def lookup(model: type[BaseModel], parts: Sequence[str]) -> FieldInfo | None:
             return lookup(annotation, parts[1:])
         origin = typing.get_origin(annotation) or annotation
         if inspect.isclass(origin) and issubclass(origin, Mapping):
+            of_value = typing.get_args(annotation)[-1:]
+            if len(parts) > 2 and of_value and inspect.isclass(of_value[0]) and issubclass(of_value[0], BaseModel):
+                return lookup(of_value[0], parts[2:])
             return field
     return None

@@ -75,7 +75,7 @@ def followed(record: TrialRecord, stored: Scaling, where: str, book: Book) -> No
     nodes, activities, span = record.settings.site.nodes, record.activities, record.measured_span
     sizes = [after for before, after in pairwise(stored.desired) if after.nodes != before.nodes]
     done = 0
-    for desired, later in zip(sizes, [*sizes[1:], None], strict=True):
+    for desired, later in zip(sizes, [*sizes[1:], None], strict=False):
         before, at_s = activities[:done], stored.begun_s + desired.t_s
         staying = _known(nodes, before)[-1].in_service
         change = 0 if staying is None else desired.nodes - staying

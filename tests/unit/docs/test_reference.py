@@ -13,7 +13,10 @@ from steelyard.study import schema as study_schema
 from steelyard.workload._models import File
 
 SCHEMA = study_schema.schema()
-TABLES_OF_USERS = {"levels": "levels.FACTOR.LEVEL", "probe": "probe.NAME", "factors": "", "treatments": "", "base": ""}
+TABLES_OF_USERS = {
+    "levels": "levels.FACTOR.LEVEL", "probe": "probe.NAME", "derived": "derived.NAME", "factors": "", "treatments": "",
+    "base": "",
+}  # fmt: skip
 """Keys whose names the user chooses: the section of the reference that describes one of them, if it is a table."""
 
 

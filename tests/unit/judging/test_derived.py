@@ -61,7 +61,10 @@ def test_extra_trials_of_the_control_and_invalid_ones_give_none() -> None:
     assert sources(settings, [*done, *(record for record in extra if record.control)]) == done
     lost = [*done[:2], done[2].model_copy(update={"verdict": SYSTEM_FAULT})]
     assert sources(settings, lost) == lost[:2]
-    assert derived(a_study.derived, settings, lost) == "phase-1 needs 3 valid trials without a policy; valid: 2"
+    assert (
+        derived(a_study.derived, settings, lost)
+        == "phase-1 needs 3 valid trials without a policy; valid: 2 (design.starts adds some)"
+    )
 
 
 @pytest.mark.parametrize(("verdicts", "never"), [((VALID, VALID), False), ((VALID, SYSTEM_FAULT), True)])
@@ -75,7 +78,8 @@ def test_what_cannot_have_a_threshold_any_more_is_not_run(verdicts: tuple[Verdic
     known.append(done[2].model_copy(update={"verdict": verdicts[1]}))
     reasons = not_run(a_study, plan, known)
     needing = {trial.id for trial in plan.trials if trial.settings.policy.changes}
-    assert set(reasons) == (needing if never else set())
+    controls = {trial.id for trial in plan.trials if trial.control}
+    assert set(reasons) == (needing | controls if never else set())
     assert all("phase-1 needs 3 valid trials" in why for why in reasons.values())
 
 

@@ -71,7 +71,7 @@ def test_ids_do_not_depend_on_the_rule() -> None:
         (
             {"derived": {"phase-1": {"least": 3, "response": "response_ms_mean"}}},
             "derived.phase-1.response",
-            "threshold follows cpu_percent_mean, and phase-1 is a number of response_ms_mean",
+            "threshold follows cpu_percent_mean, and phase-1 is the mean of response_ms_mean",
         ),
         (
             {"design": {"starts": 10, "trials": 1, "until": {"width_percent": 5}}},

@@ -160,3 +160,7 @@ def test_lacking_spares() -> None:
     lacking = (DESIRED[0], DESIRED[1], Desired(35.0, 7, "more"))
     assert findings((GROWS,), supply=SUPPLY[:4], desired=lacking) == ["activity after 7 nodes were desired at 35 s"]
     assert findings((GROWS,), supply=SUPPLY[:4], desired=lacking, lacking="7 nodes were desired and 5 lent") == []
+
+
+def test_a_policy_that_never_scaled_is_followed_too() -> None:
+    assert findings((), desired=DESIRED[:1], supply=SUPPLY[:1]) == []

@@ -12,8 +12,9 @@ from typing import Annotated
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredTreatment, NumberInUnit
 from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import change_text
-from steelyard.format import count
+from steelyard.format import count, interval, listed
 from steelyard.judging.derived import mean_over_starts
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.judging.trial_responses import response_of
@@ -36,6 +37,9 @@ class DerivedThreshold(MeasuredTreatment):
     """What was added."""
     trials: int
     """Valid trials that gave it."""
+    acted: Annotated[Estimate | None, Column(unit="%", head="acting by chance")] = None
+    """Share of these trials in which the policy would have acted at the threshold although nothing changed their size,
+    with Clopper and Pearson's interval. Set the share of trials that scaled out against it."""
     drift: Annotated[Estimate | None, Column(unit=NO_UNIT)] = None
     """Control after these trials over control among them, of this response: geometric mean over blocks with t interval
     on logarithms. 1: nothing drifted between the phases."""
@@ -62,10 +66,14 @@ def _row(
     sources = [known[key] for key in derived.trials if key in known]
     values = [(one.start, value) for one in sources if (value := response_of(one, response)) is not None]
     mean = estimates.by_start(values, unit, context.confidence)
+    acted = None
+    if derived.acted is not None:
+        share = estimates.share(derived.acted, len(derived.trials), context.confidence)
+        acted = share.mapped(lambda fraction: 100 * fraction, "%")
     return DerivedThreshold(
         treatment=record.treatment, response=response, unit=unit, level=derived.level, threshold=derived.value,
         mean=mean.model_copy(update={"value": derived.mean}), add=derived.add, trials=len(derived.trials),
-        drift=_drift(context, response), drift_of_main=_drift(context, context.response),
+        acted=acted, drift=_drift(context, response), drift_of_main=_drift(context, context.response),
     )  # fmt: skip
 
 
@@ -93,7 +101,16 @@ def drifted(rows: Sequence[DerivedThreshold], response: str) -> Iterator[str]:
     row = rows[0]
     ratios = {row.response: row.drift, response: row.drift_of_main}
     known = [f"{label_of(name)} {change_text(ratio, name)}" for name, ratio in ratios.items() if ratio is not None]
-    before = "All trials that gave a threshold came before those that used it"
+    for each in rows:
+        if each.acted is not None:
+            yield (
+                f"{label(each.treatment)}: at its threshold the policy would have acted in {each.acted.value:.0f}% "
+                f"{interval(each.acted)} of the trials without a policy that gave it: that many act by chance."
+            )
+    several = [label(one.treatment) for one in rows if sum(other.treatment == one.treatment for other in rows) > 1]
+    if several:
+        yield f"The study was extended: trials of {listed(list(dict.fromkeys(several)))} had different thresholds."
+    before = "Trials that gave a threshold came before those that used it"
     if not known:
         yield f"{before}, and no control was measured in both phases: what drifted in between looks like the policy's."
         return

@@ -40,13 +40,14 @@ def replay(
     trial: Annotated[str, typer.Option("--trial", metavar="ID", help="One trial; default: every valid one.")] = "",
     as_json: Json = False,
 ) -> int:
-    """Ask a policy with the points of each valid trial. Returns 0. Raises StudyError for a policy or a setting that
+    """Ask a policy with the points of each valid trial; what is not set is as in section [policy] of the store's study.
+    Returns 0. Raises StudyError for a policy or a setting that
     does not exist, StoreError where there is no store or no such trial."""
     opened = open_store(store)
     module = find.find("policy", policy)
-    given = {"name": policy, **dict(_setting(text) for text in sets or ())}
+    asked = {"name": policy, **dict(_setting(text) for text in sets or ())}
     try:
-        replayed = replay_policy(opened, module, given, trial)
+        replayed = replay_policy(opened, module, asked, trial)
     except ValidationError as error:
         raise from_validation(error, "--set", module.Settings, tuple(PolicyChoice.model_fields))[0] from error
     if as_json:

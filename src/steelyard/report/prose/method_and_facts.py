@@ -12,6 +12,7 @@ import steelyard
 from steelyard.analysis import dilated
 from steelyard.analysis.narrative.carried import limits_of, procedure
 from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.derived_threshold import DerivedThreshold
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trials import Point
 from steelyard.format import count, duration, listed, moment, number
@@ -322,12 +323,18 @@ def _design(study: Study, plan: Plan | None, results: Results) -> str:
             "cannot be separated."
         ),
     }[design.order]
+    if results.of(DerivedThreshold):
+        sentence += (
+            " Starts without a policy, whose trials gave a threshold, all ran before those that used it; order and "
+            "blocks hold within each of these two phases."
+        )
     if plan is not None:
         planned = len(plan.trials)
         sentence += f" The plan has {count(planned, 'trial')}."
     sentence += _until(results)
     if design.control is not None:
-        sentence += " A control treatment ran once more in every block."
+        when = ", in the second phase" if results.of(DerivedThreshold) else ""
+        sentence += f" A control treatment ran once more in every block{when}."
     return sentence
 
 

@@ -23,12 +23,15 @@ def analysed(**changes: object) -> Results:
     a_study = study(**{**STUDY, **changes}, analysis={"response": "cpu_percent_mean"})
     plan = plan_of(a_study)
     every = records(plan, FIRST + [0.0] * len(plan.trials))
-    given = [derived(a_study.derived, one.settings, every[:3]) for one in every]
+    given = [
+        value.model_copy(update={"acted": 2}) if isinstance(value, Derived) else None
+        for value in (derived(a_study.derived, one.settings, every[:3]) for one in every)
+    ]
     by_block = dict(zip([one.block for one in every[:3]], FIRST, strict=True))
     later = [
         record.model_copy(
             update={
-                "derived": value if isinstance(value, Derived) else None,
+                "derived": value,
                 "measures": {"cpu_percent_mean": by_block[record.block] * (DRIFT if record.control else 0.9)},
             }
         )
@@ -45,11 +48,14 @@ def test_the_threshold_its_mean_and_the_drift_of_the_control() -> None:
     assert row.mean.value == pytest.approx(73.0)
     half = 4.302653 * 3 / math.sqrt(3)
     assert (row.mean.low, row.mean.high) == (pytest.approx(73 - half, rel=1e-5), pytest.approx(73 + half, rel=1e-5))
+    assert row.acted is not None
+    assert (row.acted.value, row.acted.n) == (pytest.approx(200 / 3), 3)
+    assert any("would have acted in 67% [9, 99] of the trials without" in one for one in results.caveats)
     assert row.drift is not None
     assert row.drift.value == pytest.approx(DRIFT)
-    (said,) = [one for one in results.caveats if one.startswith("All trials that gave a threshold")]
+    (said,) = [one for one in results.caveats if one.startswith("Trials that gave a threshold")]
     assert said == (
-        "All trials that gave a threshold came before those that used it: in between, the control changed by drift "
+        "Trials that gave a threshold came before those that used it: in between, the control changed by drift "
         "alone: CPU of a database node −2.0% (over 3 blocks)."
     )
 
