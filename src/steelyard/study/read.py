@@ -85,9 +85,13 @@ def read_text(
         tables = tables_of(study)
     named = {} if study is None else names_of(study)
     _, problems = complete(tables, {}, plugins, named)
-    # Which policies there are is known of a whole study only: a setting of one of them is no error of another.
-    sections = [section for section in tables if study is not None or section != "policy"]
-    errors += [error for error in problems if error.key.partition(".")[0] in sections]
+    # Which policies a study names is known of a whole one only: until then a setting of one may be that of another.
+    certain = [
+        error
+        for error in problems
+        if study is not None or not error.key.startswith("policy.") or error.key == "policy.name"
+    ]
+    errors += [error for error in certain if error.key.partition(".")[0] in tables]
     errors += _unknown_plugins(raw, plugins)
     if study is not None:
         errors += level_problems(study)
