@@ -109,6 +109,7 @@ def test_a_threshold_comes_from_the_trials_without_a_policy(laboratory: Laborato
     means = [record.measures["simulated_utilisation_percent_mean"] for record in records[:2]]
     for record in records[2:]:
         assert record.derived is not None
+        assert record.derived.acted == 2
         assert record.derived.value == pytest.approx(sum(means) / 2 - 10, rel=1e-12)
         assert f">= {record.derived.value:g} " in record.activities[0].cause
     verified = laboratory.call("verify", store)

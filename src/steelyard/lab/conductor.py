@@ -36,6 +36,7 @@ from steelyard.judging.covariates import covariates_of
 from steelyard.judging.derived import derived, not_run
 from steelyard.judging.gauge import asked_and_measured
 from steelyard.judging.server_warm_up import longer
+from steelyard.judging.settings_hash import canonical
 from steelyard.judging.stopping import Decision, decide, needed_trials, not_needed, rule_of
 from steelyard.lab import noise_floor, provenance, server_warm_up
 from steelyard.lab.bracket import PhaseLog
@@ -134,8 +135,8 @@ class Conductor:
         self._judged = -1
         """Blocks of the newest decision that watchers have."""
         self._records: list[TrialRecord] = list(Store(writer.folder).trials())
-        self._acted: dict[Derived, int] = {}
-        """Thresholds that were announced, and in how many of the trials that gave each the policy would have acted."""
+        self._thresholds: dict[tuple[Derived, str], Derived] = {}
+        """Thresholds as policies used them, by what trials gave and the policy's settings."""
         self._failed_starts: dict[str, int] = {}
         self._failed_in_a_row = 0
         self._floor_sought = False
@@ -218,7 +219,8 @@ class Conductor:
 
     async def _start(self, trials: list[PlannedTrial]) -> None:
         first = trials[0]
-        await self._announce(first)
+        for planned in trials:
+            await self._threshold(planned)
         sites = (self.parts.site(first.settings), self.parts.load_site(first.settings))
         await self._quiet([site for site in sites if site is not None], lambda pid: False)
         if self.finishing:
@@ -253,24 +255,27 @@ class Conductor:
             with contextlib.suppress(OSError):
                 self.watcher.tell(StartEnded(start=first.start, phases=tuple(phases.times)))
 
-    async def _announce(self, first: PlannedTrial) -> None:
-        """Say which threshold trials without a policy give a start, once, and in how many of them the policy would have
-        acted at it."""
-        settings = first.settings
+    async def _threshold(self, planned: PlannedTrial) -> Derived | None:
+        """The threshold that trials without a policy give a trial; None if it needs none. When a policy first uses it,
+        it is said, and in how many of those trials the policy would have acted at it."""
+        settings = planned.settings
         given = derived(self.study.derived, settings, self._records)
-        if not isinstance(given, Derived) or given in self._acted:
-            return
-        store, keys = Store(self.writer.folder), set(given.trials)
-        records = [record for record in store.trials() if record.key in keys]
-        choice = settings.policy
-        section = {**choice.model_dump(mode="json"), THRESHOLD: given.value, THRESHOLD_OF: ""}
-        module = self.parts.plugins.find("policy", choice.name)
-        fired = await in_a_thread(lambda: replay_of(store, records, module, section))
-        self._acted[given] = fired.fired
-        others = {factor: level for factor, level in _of_start(first).items() if records[0].treatment[factor] == level}
-        self.watcher.tell(
-            LevelDerived(start=first.start, treatment=others, derived=given, fired=fired.fired, share=fired.share)
-        )
+        if not isinstance(given, Derived):
+            return None
+        used = given, canonical(settings.part("policy"))
+        if used not in self._thresholds:
+            store = Store(self.writer.folder)
+            records = [record for record in store.trials() if record.key in given.trials]
+            section = {**settings.policy.model_dump(mode="json"), THRESHOLD: given.value, THRESHOLD_OF: ""}
+            module = self.parts.plugins.find("policy", settings.policy.name)
+            acted = await in_a_thread(lambda: replay_of(store, records, module, section))
+            self._thresholds[used] = given.model_copy(update={"acted": acted.fired})
+            own, others = planned.treatment, records[0].treatment
+            both = {factor: level for factor, level in own.items() if others.get(factor) == level}
+            self.watcher.tell(
+                LevelDerived(start=planned.start, treatment=both, derived=given, fired=acted.fired, share=acted.share)
+            )
+        return self._thresholds[used]
 
     async def _quiet(self, sites: Sequence[Site], ours: Ours) -> None:
         """Return when this machine is quiet, if nodes of any of the sites run on it. Raises NotQuiet."""
@@ -353,10 +358,7 @@ class Conductor:
             attempt = max((record.attempt for record in attempts), default=0) + 1
             number = len(self.plan.trials) - len(missing(self.plan, self._records, limit)) + 1
             self.watcher.tell(TrialBegan(planned, attempt, number, len(self.plan.trials)))
-            threshold = derived(self.study.derived, planned.settings, self._records)
-            assert not isinstance(threshold, str)
-            if threshold is not None:
-                threshold = threshold.model_copy(update={"acted": self._acted.get(threshold)})
+            threshold = await self._threshold(planned)
             record = await runner.run(planned, attempt, self.writer.draft(planned.id, attempt), threshold)
             if self.gate is not None:
                 self.gate.attempted(record.verdict)

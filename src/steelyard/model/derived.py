@@ -3,15 +3,13 @@ value in the record of each trial that used it."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
 from steelyard.model.one_of import OneOf
 from steelyard.model.responses import main_names
 from steelyard.model.value import Value
-
-LEAST: Final = 5
 
 
 class DerivedLevel(Value):
@@ -20,7 +18,7 @@ class DerivedLevel(Value):
 
     response: Annotated[str, OneOf(main_names)] = "cpu_percent_mean"
     """Response whose mean it is: the metric that the policy follows."""
-    least: int = Field(default=LEAST, ge=2, le=1000)
+    least: int = Field(default=5, ge=2, le=1000)
     """Fewest valid trials that give it. With fewer, the trials that need it are not run."""
     add: float = 0.0
     """What is added to the mean, in the response's unit."""
