@@ -19,7 +19,7 @@ AGENTS ?=
 REACH = @[ "$$(command -v steelyard)" -ef $(BIN)/steelyard ] || \
   echo 'To type steelyard by its name: export PATH="$(CURDIR)/$(BIN):$$PATH"'
 
-.PHONY: help install setup agents quickstart test test-elsewhere check check-python check-rust test-rust bench docs wheels lock clean
+.PHONY: help install setup agents quickstart test test-elsewhere check check-python check-rust test-rust compiled-tests bench docs wheels lock clean
 
 help:
 	@echo "make quickstart   set up, measure 1 and 2 real Cassandra nodes, write the report (about 9 minutes after set-up)"
@@ -87,23 +87,31 @@ check-rust: $(AGENT)
 test-rust: check-rust
 	$(CARGO) test --locked --workspace --quiet
 
-# Three at a time on two cores, because tests of real nodes wait half of their time; the longest files come first. What
+# What pytest's processes would each compile at the same time; meanwhile tests of Rust wait.
+compiled-tests: setup $(VENV)/.locked-docs
+	$(BIN)/pytest --collect-only > /dev/null
+
+# Four at a time on two cores, because tests of real nodes wait half of their time; the longest files come first. What
 # judges times runs at the end, when nothing else needs the processor: four at a time, each of which mostly waits.
 test:
-	$(MAKE) --jobs=2 setup check test-rust $(VENV)/.locked-docs
-	$(BIN)/pytest --durations=12 --numprocesses 3 --dist loadfile --no-loadscope-reorder -m 'not quiet and not docker and not vm and not arm'
-	$(BIN)/pytest --durations=12 --numprocesses 4 --dist load -m quiet tests/e2e
+	$(MAKE) --jobs=2 setup check test-rust $(VENV)/.locked-docs compiled-tests
+	$(BIN)/pytest --durations=12 --numprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not quiet and not docker and not vm and not arm and not by_hand'
+	$(BIN)/pytest --durations=12 --numprocesses 4 --dist load --maxschedchunk 1 -m quiet tests/e2e
 
-# Containers, agents of other processors, virtual machines. Machines may be emulated, so they run one at a time.
+# Containers and agents of other processors two at a time; then machines one at a time, which may be emulated and then take all
+# processors, so that a container's server would not be ready in time.
 test-elsewhere: setup
-	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile --no-loadscope-reorder -m 'docker or arm'
-	$(BIN)/pytest --durations=12 -m vm
+	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile --no-loadscope-reorder -m '(docker or arm) and not by_hand'
+	$(BIN)/pytest --durations=12 -m 'vm and not by_hand'
 
 bench: setup
 	$(BIN)/steelyard setup cassandra-stress
 	$(BIN)/steelyard setup latte
 	$(BIN)/python benchmarks/instrument.py
 	$(BIN)/python benchmarks/side_by_side.py
+	$(BIN)/python benchmarks/protocols.py
+	$(BIN)/steelyard setup spark-hdfs
+	$(BIN)/python benchmarks/jobs.py
 	$(BIN)/python benchmarks/large_report.py
 	$(BIN)/python benchmarks/limits.py
 

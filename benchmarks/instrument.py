@@ -59,8 +59,8 @@ def server(*options: str) -> Iterator[None]:
 def drive(schedule: dict[str, Any], stop: dict[str, Any], proportions: dict[str, float]) -> list[Record]:
     """Carry out an order and return its records."""
     order = json.loads((ROOT / "schema" / "order.example.json").read_text())
-    everything = dict.fromkeys(order["workload"]["proportions"], 0.0)
-    order["workload"]["proportions"] = {**everything, **proportions}
+    everything = dict.fromkeys(order["work"]["proportions"], 0.0)
+    order["work"]["proportions"] = {**everything, **proportions}
     order |= {"contacts": [f"{ADDRESS}:{PORT}"], "schedule": schedule, "stop": stop}
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(order, file)

@@ -148,14 +148,16 @@ def order(kind: str, contact: str, schedule: Mapping[str, Any], stop: Mapping[st
     }
     return {
         "format": 1,
-        "protocol": "cql",
         "contacts": [contact],
-        "keyspace": "bench",
-        "table": "rows",
-        "key": "id",
-        "fields": [],
+        "target": {
+            "protocol": "cql",
+            "keyspace": "bench",
+            "read_consistency": "ONE",
+            "write_consistency": "ONE",
+            "routing": "token",
+        },
         "action": "load",
-        "workload": {
+        "work": {
             "kind": "program",
             "records": ROWS,
             "statements": [write, read],
@@ -165,10 +167,7 @@ def order(kind: str, contact: str, schedule: Mapping[str, Any], stop: Mapping[st
         "seed": 7,
         "schedule": dict(schedule),
         "stop": dict(stop),
-        "read_consistency": "ONE",
-        "write_consistency": "ONE",
         "timeout_ms": 10_000,
-        "routing": "token",
         "interval_s": 1.0,
     }
 

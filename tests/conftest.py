@@ -89,6 +89,25 @@ def _no_cassandra() -> str | None:
     return None if found else "Cassandra is not in the cache: make setup"
 
 
+@cache
+def _no_spark() -> str | None:
+    found = list(cache_folder().glob("spark-[0-9]*-hdfs-*/home"))
+    return None if found else "this machine has no Spark and HDFS: steelyard setup spark-hdfs"
+
+
+def _lacks(packages: str, *programs: str) -> Callable[[], str | None]:
+    def check() -> str | None:
+        missing = [name for name in programs if shutil.which(name) is None]
+        return f"needs {', '.join(missing)}: apt-get install {packages}" if missing else None
+
+    return check
+
+
+def _no_postgresql() -> str | None:
+    found = list(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    return None if found else "needs PostgreSQL: apt-get install postgresql"
+
+
 def _no_browser() -> str | None:
     return None if shutil.which("chromium") else "needs chromium: apt-get install chromium"
 
@@ -125,6 +144,12 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "agent": _no_agent,
     "root": _not_root,
     "cassandra": _no_cassandra,
+    "redis": _lacks("redis-server redis-tools", "redis-server", "redis-cli"),
+    "web": _lacks("apache2-bin nginx curl", "/usr/sbin/apache2", "/usr/sbin/nginx", "curl"),
+    "etcd": _lacks("etcd-server curl", "etcd", "curl"),
+    "postgresql": _no_postgresql,
+    "spark": _no_spark,
+    "httperf": _lacks("httperf", "httperf"),
     "browser": _no_browser,
     "sshd": _no_sshd,
     "docker": _no_docker,
@@ -146,10 +171,20 @@ def pytest_configure() -> None:
     settings.load_profile("steelyard")
 
 
+FIRST = ("spark", "cassandra", "vm")
+"""Marks of tests that take longest."""
+
+
+def place(item: pytest.Item) -> tuple[int, bool]:
+    """Tests that take longest come first, and unit tests last but those of tools, which simulate: the last file of one
+    process should not keep the others waiting."""
+    long = next((number for number, mark in enumerate(FIRST) if item.get_closest_marker(mark)), len(FIRST))
+    return long, "unit" in item.path.parts and "tools" not in item.path.parts
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what the machine cannot do, with the reason. Tests of real nodes come first: they are the longest, and the
-    last file of one process should not keep the other waiting."""
-    items.sort(key=lambda item: item.get_closest_marker("cassandra") is None)
+    """Skip what the machine cannot do, with the reason."""
+    items.sort(key=place)
     for item in items:
         if item.get_closest_marker("quiet") and "e2e" not in item.path.parts:
             raise pytest.UsageError(

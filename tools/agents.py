@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CRATE = "steelyard-agent"
 RECIPE = 1
 """Part of the hash: raised when the same crates are built in another way."""
+PROFILE = "CARGO_PROFILE_RELEASE_"
 BUILD_TIMEOUT_S = 3600.0
 ASK_TIMEOUT_S = 30.0
 HASH_CHARS = 16
@@ -78,8 +79,10 @@ class NotBuilt(Exception):
 
 
 def crates_hash(root: Path = ROOT) -> str:
-    """Hash of everything that the agent is made from: crates, manifests, the lock."""
+    """Hash of everything that the agent is made from: crates, manifests, the lock, variables of its profile."""
     digest = hashlib.sha256(f"recipe {RECIPE}\n".encode())
+    for name in sorted(name for name in os.environ if name.startswith(PROFILE)):
+        digest.update(f"{name}={os.environ[name]}\n".encode())
     for path in sorted(_sources(root)):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         digest.update(f"{content}  {path.relative_to(root)}\n".encode())

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any, Literal
 
+from steelyard.model.client import SECTION, Client
 from steelyard.model.data_model import Schema
-from steelyard.model.load import BACKLOG_LIMIT, SEARCHES, Load, LoadPhase, Offered
+from steelyard.model.errors import StudyError
+from steelyard.model.load import NEEDS, SEARCHES, Load, LoadPhase, Offered
 from steelyard.plugins.find import Plugins
 from steelyard.system.base import Endpoint
-from steelyard.wire.record import FORMAT
+from steelyard.wire.order import TARGETS, CqlTarget, Order, OrderPhase, StopAt, Target, Tls, Ycsb
+from steelyard.wire.program import Program
+from steelyard.wire.schedule import Closed, Ramp, Schedule, Sine, Steady, Steps, Trace
 from steelyard.workload.base import Workload
 
 INTERVAL_S = 1.0
 POPULATE_SEED = 0
 POPULATE_TIMEOUT_MS = 30_000
+INDEX = "_indices"
+"""Name of the sorted set of all keys in YCSB's own binding for Redis."""
 
 
 def resolved(load: Load, capacity_per_s: float | None) -> Load:
@@ -50,52 +56,50 @@ def offered_rate_per_s(load: Load) -> float | None:
     return due / seconds if seconds else None
 
 
-def _schedule(load: Load, offered: Offered, plugins: Plugins) -> dict[str, Any]:
-    threads = load.threads_of(offered)
-    kind, arrivals = offered.schedule, {"arrivals": offered.arrivals or "even"}
-    given: dict[str, Any] = {"kind": kind, "in_flight": threads}
+def _schedule(load: Load, offered: Offered, plugins: Plugins) -> Schedule:
+    threads, kind = load.threads_of(offered), offered.schedule
     match kind:
         case "closed":
-            return {"kind": "closed", "threads": threads}
+            return Closed(threads=threads)
         case "constant" | "poisson":
-            return given | {"rate_per_s": offered.rate_per_s}
-        case "ramp":
-            names = ("from_per_s", "to_per_s", "ramp_s")
-        case "steps":
-            rates = list(offered.rates_per_s or ())
-            return given | {"rates_per_s": rates, "step_s": offered.step_s} | arrivals
-        case "sine":
-            names = ("mean_per_s", "amplitude_per_s", "period_s")
+            return Steady(kind=kind, rate_per_s=offered.rate_per_s or 0.0, in_flight=threads)
+        case "ramp" | "steps" | "sine":
+            kinds: dict[str, type[Ramp | Steps | Sine]] = {"ramp": Ramp, "steps": Steps, "sine": Sine}
+            needs = {name: getattr(offered, name) for name in NEEDS[kind]}
+            return kinds[kind].model_validate({"in_flight": threads, "arrivals": offered.arrivals or "even", **needs})
         case "search":
             # That of the warm-up; the windows' are decided while the load runs.
-            return dict(search_schedule(load, load.first_rate_per_s))
+            return search_schedule(load, load.first_rate_per_s)
         case "trace":
             path = plugins.file(str(offered.trace), "trace", "load.trace")
-            return given | {"file": str(path.resolve()), "speed": offered.speed or 1.0}
-    return given | {name: getattr(offered, name) for name in names} | arrivals
+            return Trace(file=str(path.resolve()), speed=offered.speed or 1.0, in_flight=threads)
 
 
-def search_schedule(load: Load, rate_per_s: float) -> Mapping[str, Any]:
+def search_schedule(load: Load, rate_per_s: float) -> Steady:
     """The schedule of a search's window."""
-    kind = "poisson" if load.arrivals == "poisson" else "constant"
-    return {"kind": kind, "rate_per_s": rate_per_s, "in_flight": load.threads}
+    kind: Literal["constant", "poisson"] = "poisson" if load.arrivals == "poisson" else "constant"
+    return Steady(kind=kind, rate_per_s=rate_per_s, in_flight=load.threads)
 
 
-def _common(
-    action: Literal["populate", "load"], endpoint: Endpoint, schema: Schema, workload: Workload
-) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "protocol": endpoint.protocol,
-        "contacts": list(endpoint.contacts),
+def _target(endpoint: Endpoint, schema: Schema, load: Load) -> Target:
+    kind = TARGETS.get(endpoint.protocol)
+    if kind is None:
+        raise StudyError(
+            f"no order can be made for protocol {endpoint.protocol}",
+            "see src/steelyard/wire/order.py",
+            read=endpoint.protocol,
+            allowed=tuple(TARGETS),
+        )
+    values = {
+        **{name: getattr(load, name) for name in Client.model_fields},
+        "compression": None if load.compression == "none" else load.compression,
         "keyspace": endpoint.keyspace,
         "table": endpoint.table,
         "key": schema.key,
-        "fields": list(schema.fields),
-        "action": action,
-        "workload": workload.order(),
-        "interval_s": INTERVAL_S,
+        "index": INDEX,
+        **{name: getattr(endpoint, name) for name in ("files", "submit", "program", "remove")},
     }
+    return kind.model_validate({name: values[name] for name in kind.model_fields.keys() & values})
 
 
 def measure(
@@ -107,52 +111,46 @@ def measure(
     plugins: Plugins | None = None,
     *,
     discover: bool = False,
-) -> dict[str, Any]:
+) -> Order:
     """The order of a trial; fractions of the cluster's capacity must be resolved before. `plugins` find the trace
     files. `discover`: nodes come and go, and the engine learns of it from the cluster."""
     plugins = plugins or Plugins()
-    driving = {
-        **_common("load", endpoint, schema, workload),
-        "seed": seed,
-        "schedule": _schedule(load, load.offered[0], plugins),
-        "stop": {"operations": load.operations, "duration_s": load.duration_s},
-        "warm_up_s": load.warm_up_s,
-        "read_consistency": load.read_consistency,
-        "write_consistency": load.write_consistency,
-        "timeout_ms": load.timeout_ms,
-        "routing": load.routing,
-    }
-    driving |= connections(load, endpoint)
-    if load.backlog_limit != BACKLOG_LIMIT:
-        driving["backlog_limit"] = load.backlog_limit
-    if load.schedule == "search":
-        driving["words"] = True
-    if discover:
-        driving["discover"] = True
-    if load.phases:
-        driving["phases"] = [
-            {"name": phase.name, "schedule": _schedule(load, phase, plugins), "duration_s": phase.duration_s}
+    work = workload.order()
+    if not endpoint.compared and isinstance(work, Ycsb):
+        work = work.model_copy(update={"validate_fraction": 0.0})
+    return Order(
+        contacts=endpoint.contacts,
+        target=_target(endpoint, schema, load),
+        action="load",
+        work=work,
+        seed=seed,
+        schedule=_schedule(load, load.offered[0], plugins),
+        stop=StopAt(operations=load.operations, duration_s=load.duration_s),
+        phases=tuple(
+            OrderPhase(name=phase.name, schedule=_schedule(load, phase, plugins), duration_s=phase.duration_s)
             for phase in load.phases
-        ]
-    return driving
+        ),
+        words=load.schedule == "search",
+        discover=discover,
+        backlog_limit=load.backlog_limit,
+        warm_up_s=load.warm_up_s,
+        timeout_ms=load.timeout_ms,
+        connections_per_node=load.connections_per_node,
+        tls=_tls(load, endpoint),
+        interval_s=INTERVAL_S,
+    )
 
 
-def connections(load: Load, endpoint: Endpoint) -> dict[str, Any]:
-    """Connection options that differ from the agent's defaults."""
-    fields: dict[str, Any] = {}
-    if load.connections_per_node != 1:
-        fields["connections_per_node"] = load.connections_per_node
-    if load.compression != "none":
-        fields["compression"] = load.compression
-    if load.tls:
-        fields["tls"] = {
-            "ca": load.tls_ca or endpoint.tls_ca,
-            "certificate": load.tls_certificate,
-            "key": load.tls_key,
-            "verify": load.tls_verify,
-            "name": load.tls_name,
-        }
-    return fields
+def _tls(load: Load, endpoint: Endpoint) -> Tls | None:
+    if not load.tls:
+        return None
+    return Tls(
+        ca=load.tls_ca or endpoint.tls_ca,
+        certificate=load.tls_certificate,
+        key=load.tls_key,
+        verify=load.tls_verify,
+        name=load.tls_name,
+    )
 
 
 def closed_loop(load: Load, threads: int, seconds: float) -> Load:
@@ -185,7 +183,7 @@ def briefly(load: Load, seconds: float) -> Load:
     return alone.model_copy(update={"warm_up_s": 0.0})
 
 
-def capacity(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload, seed: int) -> dict[str, Any]:
+def capacity(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload, seed: int) -> Order:
     """The order that measures the cluster's capacity: a closed loop of `capacity_threads`, for `capacity_s`."""
     closed = closed_loop(load, load.capacity_threads, load.capacity_s)
     return measure(closed, endpoint, schema, workload, seed)
@@ -193,21 +191,33 @@ def capacity(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload,
 
 def filling_operations(workload: Workload) -> int:
     """Operations that fill the tables: one per record, or per several records if the workload says so."""
-    stride = int(workload.order().get("populate_stride", 1))
+    work = workload.order()
+    stride = work.populate_stride if isinstance(work, Program) else 1
     return -(-int(workload.data().get("records", 0)) // stride)
 
 
-def populate(endpoint: Endpoint, schema: Schema, workload: Workload, threads: int) -> dict[str, Any]:
-    """The order that fills the table. Not measured; the data do not depend on the trial's seed. Written at ALL, so that
-    no replica of the snapshot lacks a row."""
-    return {
-        **_common("populate", endpoint, schema, workload),
-        "seed": POPULATE_SEED,
-        "schedule": {"kind": "closed", "threads": threads},
-        "stop": {"operations": None, "duration_s": None},
-        "warm_up_s": 0.0,
-        "read_consistency": "ONE",
-        "write_consistency": "ALL",
-        "timeout_ms": POPULATE_TIMEOUT_MS,
-        "routing": "token",
-    }
+def populate(
+    endpoint: Endpoint, schema: Schema, workload: Workload, threads: int, connected_as: Load | None = None
+) -> Order:
+    """The order that fills the table, over connections as a load's if one is given. Not measured; the data do not
+    depend on the trial's seed. Written at ALL, so that no replica of the snapshot lacks a row."""
+    names = Client.model_fields.keys() - {"read_consistency", "write_consistency", "routing"}
+    own = {} if connected_as is None else {name: getattr(connected_as, name) for name in names}
+    filling = Load(threads=threads, operations=1, timeout_ms=POPULATE_TIMEOUT_MS, **own)
+    order = measure(filling, endpoint, schema, workload, POPULATE_SEED)
+    target = order.target
+    if isinstance(target, CqlTarget):
+        target = target.model_copy(update={"write_consistency": "ALL"})
+    return order.model_copy(update={"action": "populate", "target": target, "stop": StopAt()})
+
+
+def without_meaning(client: Client, system: str, protocol: str) -> Iterator[StudyError]:
+    """Errors for settings that the protocol of a system does not have. One that has its default says nothing."""
+    own = TARGETS[protocol].client if protocol in TARGETS else ()
+    for name, field in Client.model_fields.items():
+        value = getattr(client, name)
+        if name not in own and value != field.default:
+            having = " and ".join(other for other, kind in TARGETS.items() if name in kind.client)
+            message = f"{SECTION}{name} = {value!r}: a setting of {having}, but {system} speaks {protocol}"
+            hint = f"leave it out; {protocol} has {', '.join(own) or 'no settings of its client'}"
+            yield StudyError(message, hint, key=f"load.{name}", read=value, allowed=own)

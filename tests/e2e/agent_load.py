@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.node import agent
-from tests.e2e.laboratory import ROOT
+from tests.unit.wire import orders
+from tests.unit.workload.reference import EXAMPLE
 
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -22,16 +23,14 @@ RECORDS = 500
 
 def order(contacts: Sequence[str], **changes: Any) -> dict[str, Any]:
     """Reads and updates of two fields, by default closed with 16 in flight."""
-    example = json.loads((ROOT / "schema" / "order.example.json").read_text())
-    workload = example["workload"] | {"records": RECORDS, "request_distribution": "uniform", "field_length": 300}
+    size = {"fields": ["field0", "field1"], "records": RECORDS, "field_length": 300}
     base = {
         "contacts": list(contacts),
-        "fields": ["field0", "field1"],
-        "workload": workload,
+        "work": {**EXAMPLE["work"], **size, "request_distribution": "uniform"},
         "schedule": {"kind": "closed", "threads": 16},
-        "stop": {"operations": 3000, "duration_s": None},
+        "stop": {"operations": 3000},
     }
-    return {**example, **base, **changes}
+    return orders.sent(orders.order(**{**base, **changes}))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ wrong."""
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,13 @@ def refused(ended: Ended, exit_code: int, message: str, hint: str) -> None:
 def check(folder: Path, contact: str, ca: Path) -> None:
     """All of it against one node."""
     tls: dict[str, Any] = {"ca": str(ca)}
-    plain = order([contact], stop={"operations": OPERATIONS, "duration_s": None})
-    fill(folder, {**plain, "compression": "lz4"})
+    asked = partial(order, [contact], stop={"operations": OPERATIONS})
+    plain = asked()
+    fill(folder, asked(compression="lz4"))
     for compression in (None, "lz4", "snappy"):
         for encryption in (None, tls):
             parts = {"compression": compression, "tls": encryption, "connections_per_node": 2 if compression else 1}
-            said = {**plain, **{name: part for name, part in parts.items() if part is not None}}
-            ended = drive(folder, said)
+            ended = drive(folder, asked(**parts))
             all_succeeded(ended)
             connected = next(record for record in ended.records if record["record"] == "connected")
             assert connected["connections"] == parts["connections_per_node"]

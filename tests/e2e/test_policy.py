@@ -114,6 +114,9 @@ def test_a_threshold_comes_from_the_trials_without_a_policy(laboratory: Laborato
         assert f">= {record.derived.value:g} " in record.activities[0].cause
     verified = laboratory.call("verify", store)
     assert verified.returncode == 0, verified.stdout
+    last = next(store.glob(f"trials/{records[-1].id}*/trial.json"))
+    last.write_text(last.read_text().replace('"acted": 2', '"acted": 1').replace('"acted":2', '"acted":1'))
+    assert "trials in which its policy would have acted by chance" in laboratory.call("verify", store).stdout
     study.write_text(study.read_text().replace("add = -10", "add = -5"))
     changed = laboratory.run(study)
     assert changed.returncode == 2

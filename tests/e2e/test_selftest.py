@@ -12,6 +12,7 @@ import pytest
 
 from steelyard.model.calibration import Calibration
 from steelyard.node.calibration import path_in
+from steelyard.selftest.bench import BENCHES
 from steelyard.store import Store
 from tests.e2e.laboratory import Laboratory
 
@@ -36,9 +37,11 @@ def ours(laboratory: Laboratory) -> dict[str, str]:
 
 
 @pytest.mark.quiet
-def test_the_stall_proof_holds(laboratory: Laboratory) -> None:
+@pytest.mark.parametrize("protocol", BENCHES)
+def test_the_stall_proof_holds(laboratory: Laboratory, protocol: str) -> None:
     """The whole of it in 10 s: 20,000 of 20,000, p99 within 3% of the truth, service time unmoved."""
-    done = laboratory.call("selftest", "stall", "--seconds", "10", "--rate", "2000", "--json", timeout_s=120)
+    sizes = ("--seconds", "10", "--rate", "2000", "--protocol", protocol)
+    done = laboratory.call("selftest", "stall", *sizes, "--json", timeout_s=120)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert found["passed"]
@@ -81,15 +84,24 @@ def test_sizes_that_prove_nothing_are_refused(laboratory: Laboratory, options: t
     assert "too low to prove anything" in done.stderr
 
 
-def test_calibration_is_kept_and_shown(laboratory: Laboratory) -> None:
-    done = laboratory.call("calibrate", "--seconds", "5", "--json", timeout_s=120)
+@pytest.mark.parametrize("words", [("calibrate",), ("selftest", "stall")])
+def test_a_protocol_without_a_server_is_refused(laboratory: Laboratory, words: tuple[str, ...]) -> None:
+    done = laboratory.call(*words, "--protocol", "smtp", timeout_s=30)
+    assert done.returncode == 2
+    assert "one of cql, resp, http, etcd" in done.stderr
+
+
+@pytest.mark.parametrize("protocol", BENCHES)
+def test_calibration_is_kept_and_shown(laboratory: Laboratory, protocol: str) -> None:
+    done = laboratory.call("calibrate", "--seconds", "5", "--protocol", protocol, "--json", timeout_s=120)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    kept = Calibration.model_validate_json(path_in(laboratory.folder / "state").read_text())
+    path = path_in(laboratory.folder / "state", protocol)
+    kept = Calibration.model_validate_json(path.read_text())
     assert kept.optimised
-    assert [(one.kind, one.in_flight) for one in kept.ceilings] == [
-        ("read", 64), ("read", 512), ("write", 64), ("write", 512),
-    ]  # fmt: skip
+    kinds = [(kind, in_flight) for kind in BENCHES[protocol].loads for in_flight in (64, 512)]
+    assert [(one.kind, one.in_flight) for one in kept.ceilings] == kinds
+    assert kept.protocol == protocol
     assert [row["per_s"] for row in said["ceilings"]] == [one.per_s for one in kept.ceilings]
     assert all(one.per_s >= one.measured_per_s > 1_000 for one in kept.ceilings)
     assert kept.slip.operations == pytest.approx(2_000 * 0.25 * 5, rel=0.01)
@@ -97,8 +109,8 @@ def test_calibration_is_kept_and_shown(laboratory: Laboratory) -> None:
     assert ours(laboratory) == {}
     looked = json.loads(laboratory.call("doctor", "--json").stdout)
     (engine,) = [finding for finding in looked if finding["name"] == "load engine"]
+    assert f"{protocol}: " in engine["found"]
     assert "reads of 1 KB" in engine["found"]
-    path = path_in(laboratory.folder / "state")
     path.write_text(kept.model_copy(update={"agent": "0.1.0 another"}).model_dump_json())
     looked = json.loads(laboratory.call("doctor", "--json").stdout)
     (engine,) = [finding for finding in looked if finding["name"] == "load engine"]
@@ -146,7 +158,7 @@ background_cpu_fraction = 1
 def test_a_trial_near_the_ceiling_is_marked_and_not_repeated(laboratory: Laboratory, tmp_path: Path) -> None:
     """The calibration is lowered by hand: what then is near it is a slow trial."""
     assert laboratory.call("calibrate", "--seconds", "5", timeout_s=120).returncode == 0
-    path = path_in(laboratory.folder / "state")
+    path = path_in(laboratory.folder / "state", "cql")
     real = Calibration.model_validate_json(path.read_text())
     low = tuple(
         one.model_copy(update={"measured_per_s": 1_000.0, "busiest_thread_fraction": 1.0}) for one in real.ceilings

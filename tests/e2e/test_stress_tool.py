@@ -4,9 +4,8 @@ the two as generators."""
 from __future__ import annotations
 
 import asyncio
-import copy
+import json
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,11 @@ from steelyard.plugins import find
 from steelyard.store import Store
 from steelyard.system.cassandra import _cql
 from steelyard.testing.cluster import RunningCluster
+from steelyard.wire.order import Order
 from steelyard.wire.record import Done, Record
 from steelyard.workload.stress import Settings, create
 from tests.e2e.laboratory import Laboratory
+from tests.unit.wire import orders
 
 pytestmark = [pytest.mark.agent, pytest.mark.cassandra, pytest.mark.usefixtures("brief_java")]
 
@@ -49,28 +50,17 @@ def by_itself(stress_tool: tool.Tool, cluster: RunningCluster, *words: str) -> s
     return done.stdout
 
 
-def order(cluster: RunningCluster, action: str, settings: Settings, keyspace: str = "keyspace1") -> dict[str, Any]:
+def order(cluster: RunningCluster, action: str, settings: Settings, keyspace: str = "keyspace1") -> Order:
     """Of the workload `stress` in a keyspace: fill it, or go through its rows once."""
-    program = copy.deepcopy(create(settings).order())
-    for statement in program["statements"]:
-        statement["cql"] = statement["cql"].replace("keyspace1.", f"{keyspace}.")
-    return {
-        "format": 1,
-        "protocol": "cql",
-        "contacts": list(cluster.contacts),
-        "keyspace": keyspace,
-        "action": action,
-        "workload": program,
-        "seed": 1,
-        "schedule": {"kind": "closed", "threads": 8},
-        "stop": {"operations": settings.records if action == "load" else None, "duration_s": None},
-        "warm_up_s": 0.0,
-        "read_consistency": "ONE",
-        "write_consistency": "ONE",
-        "timeout_ms": 10_000,
-        "routing": "token",
-        "interval_s": 1.0,
-    }
+    program = create(settings).order().model_dump_json().replace("keyspace1.", f"{keyspace}.")
+    return orders.order(
+        contacts=cluster.contacts,
+        keyspace=keyspace,
+        action=action,
+        work=json.loads(program),
+        schedule={"kind": "closed", "threads": 8},
+        stop={"operations": settings.records} if action == "load" else {},
+    )
 
 
 def reading(**settings: Any) -> Settings:
@@ -79,7 +69,7 @@ def reading(**settings: Any) -> Settings:
     return Settings(**{**every, **settings})
 
 
-async def driven(engine: str, made: Mapping[str, Any], folder: Path) -> Done:
+async def driven(engine: str, made: Order, folder: Path) -> Done:
     """Carry an order out through the seam; the record of its end."""
     ends: list[Done] = []
     node = Node("l1", "load", "127.0.0.1", (), folder)

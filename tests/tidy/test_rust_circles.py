@@ -15,9 +15,9 @@ CRATES = Path(__file__).parents[2] / "crates"
 
 ALLOWED = {
     # A value source may be random, and a random collection holds value sources: one recursive sum type in two files.
-    frozenset({"steelyard-workload/program/random_values.rs", "steelyard-workload/program/value_source.rs"}),
+    frozenset({"steelyard-client/program/random_values.rs", "steelyard-client/program/value_source.rs"}),
     # YCSB's workload is one of two that compile to requests; its statements are built from the types of requests.
-    frozenset({"steelyard-workload/program/requests.rs", "steelyard-workload/program/ycsb_statements.rs"}),
+    frozenset({"steelyard-client/program/requests.rs", "steelyard-client/program/ycsb_statements.rs"}),
 }
 
 COMMENT = re.compile(r"//[^\n]*")
@@ -156,13 +156,13 @@ def test_no_rust_file_needs_a_file_that_needs_it() -> None:
 
 
 def test_the_crates_are_layers() -> None:
-    """wire <- workload <- load <- client <- agent; the driving loop knows no CQL."""
+    """wire <- workload <- load <- client <- agent; neither workloads nor the driving loop know a protocol."""
     known = {
         folder.name: set(re.findall(r"^(steelyard-\w+)\.workspace", _dependencies(folder), re.MULTILINE))
         for folder in CRATES.iterdir()
     }
     assert known["steelyard-load"] == {"steelyard-wire", "steelyard-workload"}
-    assert known["steelyard-workload"] == {"steelyard-wire", "steelyard-cql"}
+    assert known["steelyard-workload"] == {"steelyard-wire"}
     assert {"steelyard-load", "steelyard-workload"} <= known["steelyard-client"]
     assert not any("steelyard-agent" in needs for needs in known.values())
 

@@ -23,7 +23,10 @@ KNOWN_AS_ELSE = {
     ("model/trial_settings.py", "agent"),
     # A measure names its probe.
     ("model/measure.py", "os"), ("model/responses/energy.py", "energy"),
+    ("model/power.py", "meter"),
     ("model/responses/simulated.py", "simulated"),
+    # A protocol that has the name of the system that speaks it.
+    ("model/client.py", "etcd"), ("model/data_model.py", "etcd"),
     # A section of the page.
     ("analysis/statistic.py", "energy"), ("report/page.py", "energy"),
     # Policies that plans must know: they need no metric.

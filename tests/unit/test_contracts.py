@@ -31,14 +31,15 @@ def create():
 WORKLOAD = """
 from pydantic import BaseModel
 from steelyard.model.data_model import Schema
-KEPT = {"records": 5, "kind": "ycsb"}
+from steelyard.workload import ycsb
+KEPT = {"records": 5}
 class Settings(BaseModel):
     records: int = 5
 class Workload:
     name, protocol, writes = "broken", "cql", False
     def schema(self): return Schema("ks", "t", "k", ("f0",))
-    def data(self): return {"records": 5}
-    def order(self): return KEPT
+    def data(self): return KEPT
+    def order(self): return ycsb.create(ycsb.Settings()).order()
 def create(settings):
     return Workload()
 """

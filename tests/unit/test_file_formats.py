@@ -71,7 +71,7 @@ def test_a_study_and_a_record_of_a_store(tmp_path: Path, name: str, number: int)
 
 @OTHER
 def test_a_calibration(tmp_path: Path, number: int) -> None:
-    path = calibration.path_in(tmp_path)
+    path = calibration.path_in(tmp_path, "cql")
     calibration.write(path, CALIBRATION)
     assert calibration.read(path) == CALIBRATION
     change(path, number)

@@ -2,8 +2,9 @@
 
 DELAY_S after the study has come to PHASE for the NTH time, TARGET is killed: `conductor` (this process), `agent` (a
 load generator of the study), `node` (a database process), `member` (one of the first nodes), `joiner` (a node that
-joins or has joined) or `link` (the link program). Other processes are found by their lease. The last line of standard
-error says what was killed; if nothing was there to kill, the line says so.
+joins or has joined), `link` (the link program), `driver` (of a job) or `worker` (that runs executors). Other processes
+are found by their lease. The last line of standard error says what was killed; if nothing was there to kill, the line
+says so.
 """
 
 from __future__ import annotations
@@ -21,16 +22,21 @@ from steelyard.events.shown import PhaseEntered
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.progress.publisher import Publisher
 from steelyard.store.write import TrialDraft
+from steelyard.system.spark_hdfs._configuration import SUBMIT
+from steelyard.system.spark_hdfs._configuration import WORKER as WORKER_CLASS
 from tools.campaigns.leftovers import processes_of
 
 CONDUCTOR, AGENT, NODE, LINK = "conductor", "agent", "node", "link"
 MEMBER, JOINER = "member", "joiner"
+DRIVER, WORKER = "driver", "worker"
 WORDS_OF = {
     AGENT: ("steelyard-agent load",),
     NODE: ("steelyard-agent sim", "CassandraDaemon"),
     MEMBER: ("steelyard-agent sim",),
     JOINER: (" --join ",),
     LINK: ("steelyard-agent link ",),
+    DRIVER: (SUBMIT,),
+    WORKER: (WORKER_CLASS,),
 }
 """What the command line of a target holds."""
 KILLED = "killed:"

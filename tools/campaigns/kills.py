@@ -1,5 +1,5 @@
-"""The campaign of kills: a study loses its conductor, its load generator, a database process or its
-link in every phase.
+"""The campaign of kills: a study loses its conductor, its load generator, a database process, its link or a process of
+its jobs in every phase.
 
 A study of two trials per cluster is run with a kill -9 in it (`killed_run`). A killed conductor is followed by the same
 command, which must end with every trial valid; a killed generator is repeated by the same run; a killed node is a
@@ -7,7 +7,8 @@ result, named, and the study goes on. Afterwards the store verifies, no trial th
 is left on the machine. 74 kills on simulated clusters, 32 on real Cassandra; each phase at least five times. 22 more
 on simulated nodes that the link program joins, which have disks of their own where the kernel lets them: of the
 conductor in each phase, and of the link program, whose trial is void and is repeated. 60 more on simulated clusters
-that grow and shrink: of the conductor, of the node that joins, and of a member, over all marks.
+that grow and shrink: of the conductor, of the node that joins, and of a member, over all marks. 20 more while jobs run
+on real Spark and HDFS: of the conductor, of a job's driver, which is a failed job, and of a worker, which is a result.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from steelyard.model.trial import Phase
 from steelyard.node.folders import STATE_VARIABLE
 from steelyard.store import Store, layout
 from tools.campaigns.campaign import LIMITS_LIFTED, Case, Finding, Outcome, no_world
-from tools.campaigns.killed_run import AGENT, CONDUCTOR, JOINER, KILLED, LINK, MEMBER, NODE
+from tools.campaigns.killed_run import AGENT, CONDUCTOR, DRIVER, JOINER, KILLED, LINK, MEMBER, NODE, WORKER
 from tools.campaigns.leftovers import left_behind, unknown
 
 NAME: Final = "killed"
+JOBS: Final = "jobs"
 STUDIES: Final[Mapping[str, str]] = {
     "simulated": """
 [system]
@@ -125,6 +127,22 @@ times = [[1, 3], [4, 2]]
 [node]
 cpus = 1.0
 """,
+    JOBS: """
+[system]
+name = "spark-hdfs"
+[workload]
+name = "wordcount"
+input_mb = 2
+[load]
+engine = "job"
+operations = 1
+timeout_ms = 120000
+[factors]
+nodes = [2]
+[node]
+cpus = 1.0
+memory_mb = 1536
+""",
 }
 FRAME: Final = """
 [study]
@@ -141,25 +159,33 @@ trials = 2
 """
 LOADED: Final = (Phase.SERVER_WARM_UP, Phase.WARM_UP, Phase.MEASURE)
 """Phases in which a load generator runs for long enough to be killed."""
+PHASES: Final[tuple[Phase, ...]] = tuple(one for one in Phase if one != Phase.IDLE)
+"""Of a study without an idle time."""
 CONDUCTOR_KILLS: Final = {
-    "simulated": (*(*Phase,) * 4, Phase.CAPACITY),
-    "cassandra": tuple(one for one in Phase if one != Phase.CAPACITY) * 2,
-    "linked": tuple(one for one in Phase if one not in (Phase.CAPACITY, Phase.SERVER_WARM_UP)),
+    "simulated": (*PHASES * 4, Phase.CAPACITY),
+    "cassandra": tuple(one for one in PHASES if one != Phase.CAPACITY) * 2,
+    "linked": tuple(one for one in PHASES if one not in (Phase.CAPACITY, Phase.SERVER_WARM_UP)),
     "growing": (Phase.MEASURE,) * 30,
+    JOBS: (Phase.DEPLOY, Phase.POPULATE, Phase.SETTLE, *(Phase.MEASURE,) * 3, Phase.COLLECT, Phase.WIPE),
 }
 OTHER_KILLS: Final = {
     "simulated": {AGENT: 8, NODE: 9},
     "cassandra": {AGENT: 3, NODE: 3},
     "linked": {LINK: 10},
     "growing": {JOINER: 15, MEMBER: 15},
+    JOBS: {DRIVER: 6, WORKER: 6},
 }
-"""Kills of a load generator, of a node and of a link program."""
+"""Kills of anything but the conductor."""
 LINK_PHASES: Final = (Phase.WARM_UP, Phase.MEASURE, Phase.SETTLE, Phase.DEPLOY, Phase.WIPE)
 BROKEN_LINK: Final = "the link program exited with code -9"
-GROWING_S: Final = 8.5
-"""A kill in a cluster that grows and shrinks comes at any time up to this: over all marks of a join and of a leave."""
 LONGEST_DELAY_S: Final = {Phase.MEASURE: 1.2, Phase.SERVER_WARM_UP: 1.5, Phase.DEPLOY: 1.0, Phase.POPULATE: 0.5}
 """Where in a phase is killed, at random up to this; other phases take a fraction of a second."""
+LONGEST_DELAY_S_OF: Final[Mapping[str, Mapping[Phase, float]]] = {
+    "growing": {Phase.MEASURE: 8.5},
+    JOBS: {Phase.MEASURE: 7.0, Phase.DEPLOY: 8.0},
+}
+"""The same where phases are longer: over all marks of a join and of a leave; from the start of a driver to the check of
+what its job has written."""
 SHORT_S: Final = 0.05
 RUN_LIMIT_S: Final = 240.0
 
@@ -168,11 +194,11 @@ class Kills:
     """A process of a study that is killed in one phase."""
 
     name = "kills"
-    about = "kill -9 of conductor, load generator and nodes in every phase, simulated and real Cassandra"
+    about = "kill -9 of conductor, load generator and nodes in every phase, simulated, real Cassandra and Spark"
     limit_s = 600.0
 
     def cases(self, seed: int) -> Sequence[Case]:
-        """74 on simulated clusters, 32 on Cassandra, 22 over the link program, 60 on clusters that grow."""
+        """74 on simulated clusters, 32 on Cassandra, 22 over the link program, 60 on clusters that grow, 20 on jobs."""
         drawn = random.Random(seed)
         return [case for system in STUDIES for case in _cases(system, drawn)]
 
@@ -188,11 +214,11 @@ class Kills:
 def _cases(system: str, drawn: random.Random) -> list[Case]:
     targets = [(phase, CONDUCTOR) for phase in CONDUCTOR_KILLS[system]]
     for target, kills in OTHER_KILLS[system].items():
-        phases = {LINK: LINK_PHASES, JOINER: (Phase.MEASURE,), MEMBER: (Phase.MEASURE,)}.get(target, LOADED)
+        phases = {AGENT: LOADED, NODE: LOADED, LINK: LINK_PHASES}.get(target, (Phase.MEASURE,))
         targets += [(phases[number % len(phases)], target) for number in range(kills)]
     cases = []
     for number, (phase, target) in enumerate(targets, start=1):
-        longest_s = GROWING_S if system == "growing" else LONGEST_DELAY_S.get(phase, SHORT_S)
+        longest_s = {**LONGEST_DELAY_S, **LONGEST_DELAY_S_OF.get(system, {})}.get(phase, SHORT_S)
         delay_s = drawn.uniform(0, longest_s)
         values = {"system": system, "phase": str(phase), "target": target, "delay_s": round(delay_s, 3)}
         cases.append(Case(f"{system}-{number:02}-{target}-{phase}", f"{system}: {target}", values))
@@ -208,7 +234,8 @@ class _Killed:
         self._state = folder / "state"
         self._store = folder / "store" / NAME
         self._study = folder / f"{NAME}.toml"
-        state = "reload" if case.values["phase"] == Phase.POPULATE else "restore"
+        filled = case.values["phase"] == Phase.POPULATE and case.values["system"] != JOBS
+        state = "reload" if filled else "restore"
         self._study.write_text(
             FRAME.format(name=NAME, system=STUDIES[case.values["system"]], state=state) + LIMITS_LIFTED
         )
@@ -230,16 +257,19 @@ class _Killed:
             code, printed = self._call(*_steelyard(), *words)
             self._expect(code, (0,), "the same command again", printed)
         else:
-            # 1: a lost node is a result; a lost generator or link is repeated.
-            lost = (0, 1) if target in (NODE, MEMBER, JOINER) else (0,)
+            # 1: a lost node or job is a result; a lost generator or link is repeated.
+            lost = (0,) if target in (AGENT, LINK) else (0, 1)
             self._expect(code, lost, f"the run that lost a {target}", printed)
         if target == LINK and self._values["phase"] in (Phase.WARM_UP, Phase.MEASURE):
             self._void_by_its_link()
-        self._unchanged(sealed)
+        self._unchanged(sealed, happened)
         verified, differences = self._call(*_steelyard(), "verify", str(self._store))
         self._expect(verified, (0,), "verify", differences)
         for name in [*left_behind(self._state), *unknown(self._state), *self._drafts()]:
             self._fault("leftover", f"{name}: {printed[-600:]}")
+        if any(finding.kind == "late" for finding in self._findings):
+            # What a command that was ended at its limit holds would outlive this case's folder.
+            self._call(*_steelyard(), "clean")
         return Outcome(tuple(self._findings), self._facts)
 
     def _call(self, *argv: str) -> tuple[int | None, str]:
@@ -266,7 +296,7 @@ class _Killed:
         paths = self._store.glob(f"trials/[!.]*/{layout.TRIAL_JSON}")
         return {path.parent.name: sha256(path.read_bytes()).hexdigest() for path in paths}
 
-    def _unchanged(self, before: Mapping[str, str]) -> None:
+    def _unchanged(self, before: Mapping[str, str], happened: Sequence[str]) -> None:
         after = self._sealed()
         for name, checksum in before.items():
             if after.get(name) != checksum:
@@ -277,6 +307,11 @@ class _Killed:
         names = [(record.id, record.attempt) for record in records]
         if len(names) != len(set(names)):
             self._fault("silently-wrong", "a trial is there twice")
+        counts = [(record.responses.operations, record.responses.errors) for record in records]
+        if self._values["system"] == JOBS and any(sum(count) > 1 for count in counts):
+            self._fault("silently-wrong", f"a job counts twice: {counts} operations and errors")
+        if "killed: driver" in happened and sum(errors for _, errors in counts) != 1:
+            self._fault("silently-wrong", f"the killed driver is not one failed job: {counts} operations and errors")
         self._facts["outcomes"] = [str(record.verdict.outcome) for record in records]
         activities = [activity for record in records for activity in record.activities]
         self._facts["activities"] = [f"{one.kind} {one.outcome}" for one in activities]

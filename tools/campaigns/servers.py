@@ -1,8 +1,9 @@
-"""The campaign of servers: the agent's `load` against 24 servers that are none, or bad ones."""
+"""The campaign of servers: the agent's `load` against servers that are none, or bad ones, over every protocol."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import socket
 import struct
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tools.campaigns.agent_call import EXAMPLES, call_agent, example
-from tools.campaigns.campaign import Case, Outcome, no_world
+from tools.campaigns.campaign import Case, Finding, Outcome, no_world
 
 LIMIT_S: Final = 60.0
 CALL_LIMIT_S: Final = 45.0
@@ -85,7 +86,7 @@ def _echoes(client: socket.socket) -> None:
 
 STRINGS: Final = b"\x00\x01\x00\x0bCQL_VERSION\x00\x01\x00\x053.4.5"
 GOOD: Final = frame(SUPPORTED, STRINGS)
-SERVERS: Final[dict[str, Behaviour]] = {
+OF_ANY: Final[dict[str, Behaviour]] = {
     "closes at once": _closes,
     "closes after a request": _sends(b""),
     "says nothing": _silent,
@@ -94,6 +95,8 @@ SERVERS: Final[dict[str, Behaviour]] = {
     "sends zeros without end": _floods,
     "echoes": _echoes,
     "sends random bytes": _always(random.Random(0).randbytes(4096)),
+}
+OF_CQL: Final[dict[str, Behaviour]] = {
     "speaks HTTP": _always(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
     "speaks TLS": _always(b"\x15\x03\x01\x00\x02\x02\x28"),
     "announces 2 GB": _sends(frame(SUPPORTED, length=2**31 - 1)),
@@ -113,6 +116,84 @@ SERVERS: Final[dict[str, Behaviour]] = {
         GOOD, frame(READY), *[frame(RESULT, b"\x00\x00\x00\x02\xff\xff\xff\xff" + b"\xff" * 20)] * 3
     ),
 }
+OF_HTTP: Final[dict[str, Behaviour]] = {
+    "speaks CQL": _always(GOOD),
+    "speaks RESP": _always(b"+OK\r\n"),
+    "half a head": _sends(b"HTTP/1.1 200 OK\r\nContent-Le"),
+    "half a body": _sends(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nabc"),
+    "half a body, then nothing": _always(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nabc"),
+    "a head without end": _always(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000),
+    "announces 4 GB": _always(b"HTTP/1.1 200 OK\r\nContent-Length: 4294967296\r\n\r\n"),
+    "announces more than 64 bits": _always(b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 30 + b"\r\n\r\n"),
+    "a length that is none": _always(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"),
+    "chunks that are none": _always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"),
+    "two answers to a request": _always(2 * b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"),
+    "goes on without end": _always(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+    "an empty body": _always(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    "JSON that is none": _always(b'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{"a":'),
+    "JSON too deep": _always(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"[" * 100_000),
+    "an overloaded server": _always(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy"),
+}
+OF_RESP: Final[dict[str, Behaviour]] = {
+    "speaks CQL": _always(GOOD),
+    "speaks HTTP": _always(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
+    "half a line": _sends(b"+O"),
+    "half a text": _sends(b"$1000\r\nabc"),
+    "half a text, then nothing": _always(b"$1000000\r\nabc"),
+    "a line without end": _always(b"+" + b"x" * 1_000_000),
+    "announces 4 GB": _always(b"$4294967296\r\n"),
+    "announces 4 billion parts": _always(b"*4294967296\r\n"),
+    "a length that is none": _always(b"$-7\r\n"),
+    "parts too deep": _always(b"*1\r\n" * 100_000),
+    "two answers to a request": _always(b"+OK\r\n+OK\r\n"),
+    "asks for a password": _always(b"-NOAUTH Authentication required.\r\n"),
+    "an error without end": _always(b"-ERR " + b"x" * 1_000_000),
+    "an overloaded server": _always(b"-TRYAGAIN busy\r\n"),
+    "is moved in a circle": _always(b"-MOVED 1 127.0.0.1:1\r\n"),
+    "slots that are none": _always(b"*1\r\n*3\r\n:-1\r\n:99999\r\n*2\r\n$0\r\n\r\n:0\r\n"),
+}
+
+
+def message(kind: bytes, body: bytes = b"", length: int | None = None) -> bytes:
+    """A message of PostgreSQL, also one that lies about its length."""
+    return kind + struct.pack(">I", len(body) + 4 if length is None else length) + body
+
+
+LET_IN: Final = message(b"R", bytes(4)) + message(b"S", b"in_hot_standby\0off\0") + message(b"Z", b"I")
+OF_POSTGRESQL: Final[dict[str, Behaviour]] = {
+    "speaks CQL": _always(GOOD),
+    "speaks HTTP": _always(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
+    "half a head": _sends(b"R\0\0"),
+    "half a message": _sends(message(b"R", bytes(4))[:-1]),
+    "half a message, then nothing": _always(message(b"R", b"abc", 1_000_000)),
+    "announces 4 GB": _always(message(b"R", length=2**32 - 1)),
+    "a length that is none": _always(message(b"R", length=3)),
+    "asks for a password in clear text": _always(message(b"R", b"\0\0\0\3")),
+    "asks for a password in MD5": _always(message(b"R", b"\0\0\0\5salt")),
+    "asks for a proof of another kind": _always(message(b"R", b"\0\0\0\nGSS\0\0")),
+    "a challenge that is none": _sends(message(b"R", b"\0\0\0\nSCRAM-SHA-256\0\0"), message(b"R", b"\0\0\0\013r=x")),
+    "an error without end": _always(message(b"E", b"M" + b"x" * 1_000_000)),
+    "an overloaded server": _always(message(b"E", b"SFATAL\0C53300\0Mtoo many connections\0\0")),
+    "notices without end": _always(message(b"N", b"Mhello\0\0") * 1000),
+    "lets in, then nothing": _sends(LET_IN, b"", b""),
+    "lets in, then rows that are none": _sends(LET_IN, *[message(b"D", b"\xff\xff" + b"\xff" * 20)] * 3),
+}
+FURTHER: Final[dict[str, dict[str, Behaviour]]] = {
+    "http": OF_HTTP,
+    "etcd": OF_HTTP,
+    "resp": OF_RESP,
+    "postgresql": OF_POSTGRESQL,
+}
+"""Protocol to its servers, after those of any; CQL's have no prefix in the names of their cases."""
+SERVERS: Final[dict[str, Behaviour]] = {
+    **OF_ANY,
+    **OF_CQL,
+    **{
+        f"{protocol}: {name}": behave for protocol, own in FURTHER.items() for name, behave in {**OF_ANY, **own}.items()
+    },
+}
+OPERATIONS: Final = 20
+"""Of a load over protocols without a handshake, where each may take its whole time-out."""
 
 
 @contextmanager
@@ -147,17 +228,33 @@ class Servers:
     def cases(self, seed: int) -> Sequence[Case]:
         """Each server once."""
         del seed
-        return [Case(name, "connecting") for name in SERVERS]
+        return [Case(name, _protocol(name) or "connecting") for name in SERVERS]
 
     def world(self, folder: Path) -> AbstractContextManager[None]:
         """Nothing is shared."""
         return no_world(folder)
 
     def run(self, world: None, case: Case, folder: Path) -> Outcome:
-        """A load against one server ends with 3, or with 1 if the server refuses it, and says why."""
+        """A load against one server ends with 3, or with 1 if the server refuses it, and says why; over protocols
+        without a handshake also with 0, if each of its operations is an error."""
+        protocol = _protocol(case.name)
         with serving(SERVERS[case.name]) as contact:
-            load = call_agent(example(EXAMPLES[0], contact), folder, "load", limit_s=CALL_LIMIT_S)
-        return Outcome(load.findings((1, 3)), {"calls": [load.facts()]})
+            order = example(f"{protocol}-order.example.json" if protocol else EXAMPLES[0], contact)
+            if protocol:
+                order["stop"] = {"operations": OPERATIONS}
+                order["work"]["validate_fraction"] = 1.0
+            load = call_agent(order, folder, "load", limit_s=CALL_LIMIT_S)
+        findings = load.findings((0, 1, 3) if protocol else (1, 3))
+        done = [record for line in load.out.splitlines() if (record := json.loads(line))["record"] == "done"]
+        if load.code == 0 and [(end["operations"], end["errors"]) for end in done] != [(0, OPERATIONS)]:
+            findings.append(Finding("silently-wrong", f"not {OPERATIONS} errors: {done}"))
+        return Outcome(findings, {"calls": [load.facts()]})
+
+
+def _protocol(name: str) -> str:
+    """The protocol in a case's name; none for CQL."""
+    protocol = name.partition(": ")[0]
+    return protocol if protocol in FURTHER else ""
 
 
 CAMPAIGN: Final = Servers()

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from tools.coverage import changes, curves, interactions, looks, models, sides, single, trends
+from tools.coverage import changes, curves, energy, interactions, looks, models, sides, single, trends
 from tools.coverage.page import BROKEN, FIGURES, figures, page, table
 from tools.coverage.tally import Case, Line, count
 
@@ -24,7 +24,7 @@ SEED = 20261121
 @functools.cache
 def every_case() -> tuple[Case, ...]:
     """All cells of the coverage report, in its order."""
-    families = (single, sides, models, trends, curves, interactions, looks, changes)
+    families = (single, sides, models, trends, curves, interactions, looks, changes, energy)
     return tuple(case for family in families for case in family.cases())
 
 

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
 from scipy import special
 
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import censored, estimates
 from steelyard.analysis.inference.censored import Watched
 from steelyard.analysis.statistic import AroundActivity
 from steelyard.analysis.statistics.activity_response import effect_of, rows_of_activity
-from steelyard.judging.activity_windows import ActivityWindow, WindowName
+from steelyard.analysis.statistics.elasticity import row_of, with_mean_of_factors
+from steelyard.analysis.treatments import Treatment
+from steelyard.judging.activity_windows import ActivityWindow, WindowName, delayed
+from steelyard.judging.elasticity import Steps, elasticity
 from steelyard.judging.membership import Span
-from tools.coverage.planted import Numbers
+from steelyard.model.responses.scaling import BEYOND, NODE_SECONDS
+from tools.coverage.planted import Numbers, frame_of
 from tools.coverage.tally import CONFIDENCE, Case, Draw, Outcome, Use, held
 
 CENSORED = "Censored times"
+ELASTICITY = "Measures of elasticity"
 CHANGES = "Before and after a change of size"
 TAU_S = 900.0
 STARTS = (5, 10, 20)
@@ -37,6 +46,7 @@ def cases() -> Iterator[Case]:
         about = f"identical systems; exponential, 400 s; cut at {TAU_S:.0f} s"
         share = 0.25 if n > 5 else 1.0
         yield Case(CENSORED, "permutation of starts: `p`", about, f"{n}", _permuted(n), "errs", share=share)
+    yield from _elastic()
     yield from _effects()
     for n in (5, 10):
         for change in (0.0, 0.1):
@@ -44,6 +54,14 @@ def cases() -> Iterator[Case]:
             yield Case(
                 CHANGES, "t on logarithms over blocks: `against_control`", about, f"{n}", _controlled(n, change),
                 "covers" if change else "errs", beside=(("to before alone: `ratio`", "not used"),),
+            )  # fmt: skip
+            about = (
+                f"a policy acts on the response, mean of 10 s +1.5 sd; logarithms 20% a second, effect {change:+.0%}"
+            )
+            yield Case(
+                CHANGES, "control at the policy's own time: `against_control`", about, f"{n}", _chosen(n, change),
+                "covers" if change else "errs",
+                beside=(("control in the same seconds", "not used"), ("to before alone: `ratio`", "not used")),
             )  # fmt: skip
 
 
@@ -131,6 +149,86 @@ def _effects() -> Iterator[Case]:
                 )  # fmt: skip
 
 
+LENGTH_S = 150.0
+DEMAND: Steps = ((0.0, 3), (30.0, 5), (90.0, 3))
+KEPT: Steps = ((0.0, 4),)
+"""The control: a cluster that keeps its size."""
+STEP_S, SHAPE = 8.0, 16.0
+"""A node joins or leaves after a gamma time with this mean and shape, one after the other."""
+TRUE_PERCENT: Mapping[str, float] = {
+    "theta_under_percent": 100 * STEP_S * (2 / 5 + 1 / 5) / LENGTH_S,
+    "theta_over_percent": 100 * STEP_S * (1 / 3 + 2 / 3 + 1 / 3) / LENGTH_S,
+    "tau_under_percent": 100 * 2 * STEP_S / LENGTH_S,
+    "tau_over_percent": 100 * 3 * STEP_S / LENGTH_S,
+}
+
+
+def _elastic() -> Iterator[Case]:
+    """A load that needs 3, 5 and again 3 nodes; clusters begin with 4."""
+    about = f"joins and leaves take {STEP_S:g} s, gamma, cv {SHAPE**-0.5:.0%}"
+    names = tuple(TRUE_PERCENT)
+    beside: tuple[tuple[str, Use], ...] = tuple((f"t over starts: `{name}`", "ours") for name in names[1:])
+    for n in (3, 5, 10):
+        yield Case(ELASTICITY, f"t over starts: `{names[0]}`", about, f"{n}", _measured(n), share=0.25, beside=beside)
+        for against in ("a control that keeps 4 nodes", "the same policy"):
+            truth, name = f"{about}; against {against}", "t on logarithms over blocks: `elastic_speedup`"
+            yield Case(ELASTICITY, name, truth, f"{n}", _sped_up(n, "same" in against), share=0.25)
+
+
+def _supplies(rng: np.random.Generator, shape: tuple[int, ...]) -> Iterator[Steps]:
+    """Nodes in service of each trial of a policy that follows the demand."""
+    for first, a, b, c, d in rng.gamma(SHAPE, STEP_S / SHAPE, (*shape, 5)).reshape(-1, 5).tolist():
+        yield (0.0, 4), (first, 3), (30 + a, 4), (30 + a + b, 5), (90 + c, 4), (90 + c + d, 3)
+
+
+def _of_policies(rng: np.random.Generator, n: int, *, alike: bool) -> TrialFrame:
+    """A study of n blocks: one trial of the control and one of the policy in each, with their measures."""
+    policy = list(_supplies(rng, (n,)))
+    control = list(_supplies(rng, (n,))) if alike else [KEPT] * n
+    frame = with_measures(frame_of(np.ones((2, n, 1)), ((3, "A"), (4, "A"))), (*control, *policy))
+    return with_mean_of_factors(frame)
+
+
+def with_measures(frame: TrialFrame, supplies: Sequence[Steps]) -> TrialFrame:
+    """A frame with the measures of these supplies; its trials are sorted by block, the supplies by treatment."""
+    measures = [elasticity(DEMAND, supply, LENGTH_S)._asdict() for supply in supplies]
+    rows = [measures[start + size * (len(supplies) // 2)] for start in range(len(supplies) // 2) for size in (0, 1)]
+    columns = [pl.Series(name, [row[name] for row in rows]) for name in rows[0]]
+    nothing = [pl.lit(0.0).alias(name) for name in (BEYOND, NODE_SECONDS)]
+    return replace(frame, data=frame.data.sort("block", "nodes").with_columns(*columns, *nothing))
+
+
+def _treatment(nodes: int) -> Treatment:
+    return {"nodes": nodes, "workload": "A"}
+
+
+def _measured(n: int) -> Draw:
+    def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
+        for _ in range(studies):
+            row = row_of(_of_policies(rng, n, alike=False), _treatment(4), None, {}, CONFIDENCE)
+            yield tuple(held(getattr(row, name), truth) for name, truth in TRUE_PERCENT.items())
+
+    return draw
+
+
+def _sped_up(n: int, alike: bool) -> Draw:
+    """The true elastic speed-up is the ratio of the means on logarithms, here over 20,000 trials."""
+
+    def log_mean(supplies: Iterable[Steps]) -> float:
+        each = [elasticity(DEMAND, supply, LENGTH_S)._asdict() for supply in supplies]
+        return statistics.mean(sum(math.log(one[name]) for name in TRUE_PERCENT) / 4 for one in each)
+
+    def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
+        truth = 1.0
+        if not alike:
+            truth = math.exp(log_mean([KEPT]) - log_mean(_supplies(np.random.default_rng(1), (20_000,))))
+        for _ in range(studies):
+            row = row_of(_of_policies(rng, n, alike=alike), _treatment(4), _treatment(3), {}, CONFIDENCE)
+            yield held(row.elastic_speedup, truth)
+
+    return draw
+
+
 def _effect(n: int, delta: float, correlation: float) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
         before, more = rng.standard_normal((2, studies, n))
@@ -138,6 +236,50 @@ def _effect(n: int, delta: float, correlation: float) -> Draw:
         for pairs in zip(before.tolist(), after.tolist(), strict=True):
             both = [(f"s{place}", *pair) for place, pair in enumerate(zip(*pairs, strict=True))]
             yield tuple(held(effect_of(both, CONFIDENCE, paired=paired), delta) for paired in (True, False))
+
+    return draw
+
+
+def _chosen(n: int, change: float) -> Draw:
+    """Trials of n blocks with a control each. A policy acts where the mean over 10 s is first 1.5 sd too high, so
+    before is high by chance. Trials in which it does not act within 60 s have no activity."""
+    units = {(f"t{place}", 1): (f"s{place}", place) for place in range(n)}
+    length_s, last_s, window_s, sd = 100, 60, 10, 0.2
+
+    def logs_of(rng: np.random.Generator) -> tuple[Numbers, int | None]:
+        logs = rng.normal(0, sd, length_s)
+        sums = np.concatenate([[0.0], np.cumsum(logs)])
+        high = sums[window_s : last_s + 1] - sums[: last_s + 1 - window_s] > 1.5 * sd * math.sqrt(window_s)
+        return logs, int(high.argmax()) + window_s if high.any() else None
+
+    def value(logs: Numbers, spans: Sequence[Span]) -> dict[str, float]:
+        inside = np.concatenate([logs[int(span.begun_s) : int(span.ended_s)] for span in spans])
+        return {RESPONSE: float(np.exp(inside).mean())}
+
+    def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
+        for _ in range(studies):
+            around: dict[bool, list[AroundActivity]] = {True: [], False: []}
+            for trial in units:
+                logs, acts_s = logs_of(rng)
+                while acts_s is None:
+                    logs, acts_s = logs_of(rng)
+                logs[acts_s:] += math.log1p(change)
+                control, sham_s = logs_of(rng)
+                for at_own_time, of_study in around.items():
+                    delay_s = (None if sham_s is None else sham_s - acts_s) if at_own_time else 0
+                    for name, span in zip(WINDOWS, (Span(0, acts_s), Span(acts_s, acts_s + 30)), strict=True):
+                        window = ActivityWindow(1, "scale-out", 1, name, (span,))
+                        spans = [] if delay_s is None else [delayed(window, delay_s, length_s)]
+                        controls = [value(control, inside) for inside in spans]
+                        of_study.append(AroundActivity(trial, window, value(logs, window.spans), controls))
+            rows = {
+                own_time: next(
+                    row for row in rows_of_activity({}, of_study, units, CONFIDENCE) if row.window == "after"
+                )
+                for own_time, of_study in around.items()
+            }
+            estimated = rows[True].against_control, rows[False].against_control, rows[True].ratio
+            yield tuple(held(one, 1 + change) for one in estimated)
 
     return draw
 

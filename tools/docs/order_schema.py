@@ -1,21 +1,45 @@
-"""Generated part of `schema/order.schema.json`: distributions and choosers of keys. The rest is written by hand."""
+"""Generator of `schema/order.schema.json`: the models of `steelyard.wire.order` with the distributions of workloads."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any
 
-from steelyard.workload._distributions import CHOOSERS, DISTRIBUTIONS, Distribution, Parameter
+from steelyard.wire.order import Order
+from steelyard.workload._distributions import DISTRIBUTIONS, Distribution, Parameter
 
-SCHEMA: Final = Path(__file__).resolve().parents[2] / "schema" / "order.schema.json"
+TAGS = ("format", "protocol", "kind")
+"""Fields that an order must have although they have one value only."""
+
+
+def schema() -> dict[str, Any]:
+    """The schema as JSON data."""
+    document = Order.model_json_schema()
+    document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    document["title"] = "An order: what the conductor asks of steelyard-agent"
+    for part in _parts(document):
+        if part.get("type") == "distribution":
+            del part["type"]
+            part["$ref"] = "#/$defs/distribution"
+        tags = [name for name in TAGS if name in part.get("properties", {})]
+        if tags:
+            part["required"] = sorted({*tags, *part.get("required", ())})
+    document["$defs"]["distribution"] = distribution()
+    return document
+
+
+def _parts(part: Any) -> Iterator[dict[str, Any]]:
+    """Every object within a schema, itself included."""
+    if isinstance(part, dict):
+        yield part
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _parts(inner)
 
 
 def text() -> str:
-    """The repository's schema with its definitions of distributions and choosers brought up to date."""
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    schema["$defs"] |= {"distribution": distribution(), "chooser": {"enum": list(CHOOSERS)}}
-    return json.dumps(schema, indent=2) + "\n"
+    """The schema as the text of its file."""
+    return json.dumps(schema(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def distribution() -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
-from steelyard.format import data_size
+from steelyard.format import data_size, listed
+from steelyard.model.client import Client
 from steelyard.model.cost import Cost
 from steelyard.model.demand import Demand
 from steelyard.model.derived import DerivedLevel
@@ -38,6 +40,11 @@ from steelyard.plugins.find import Plugins
 from steelyard.study.fields import SEAMS, SECTIONS, hard
 from steelyard.study.schema import probe_settings
 from steelyard.tomlfile.parse import LARGEST_BYTES, LONGEST_KEY, LONGEST_NAME, LONGEST_TEXT, MOST_NESTED
+from steelyard.wire.order import TARGETS
+
+OF_PROTOCOLS = "; ".join(
+    f"{name} have {listed([f'`{setting}`' for setting in kind.client])}" for name, kind in TARGETS.items()
+)
 
 TABLES: dict[str, type[BaseModel]] = {
     "study": About,
@@ -46,6 +53,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "workload": Choice,
     "load": Load,
     "load.phases": LoadPhase,
+    "client": Client,
     "data": Data,
     "server_warm_up": ServerWarmUp,
     "node": NodeLimits,
@@ -61,7 +69,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "cost": Cost,
     "limits": Limits,
 }
-HARD_SHOWN = ("site", "load", "data", "node", "link", "load_site", "policy")
+HARD_SHOWN = ("site", "load", "client", "data", "node", "link", "load_site", "policy")
 """Tables of which each key says what it varies over."""
 LISTS = ("load.phases",)
 """Tables that may occur several times."""
@@ -76,6 +84,11 @@ PURPOSE = {
     "Databases on this machine with load nodes elsewhere are refused.",
     "policy": f"{inspect.getdoc(PolicyChoice)} See [grow a cluster under load](../howto/grow-a-cluster-under-load.md).",
     "load": f"{inspect.getdoc(Load)} Schedule `search`: [find the highest rate](../howto/find-the-highest-rate.md).",
+    "client": f"{inspect.getdoc(Client)} Systems that speak {OF_PROTOCOLS}. A study that sets "
+    "one which the protocol lacks to another value than its default is refused. They may also stand in `[load]`. "
+    "Complete settings, and with them plans, "
+    "stores and tables, have "
+    "them there: a factor `client.routing` is shown as `load.routing`.",
     "analysis": f"{inspect.getdoc(AnalysisChoice)} See "
     "[answer with several responses](../howto/answer-with-several-responses.md).",
     "analysis.demand": f"{inspect.getdoc(Demand)} See "
@@ -235,17 +248,19 @@ def text() -> str:
 def _top() -> Iterator[str]:
     own = properties(Study)
     yield "## Keys before the first table\n"
-    yield from rows({name: own[name] for name in ("format", "probes", "measure_links")}, None)
+    yield from rows({name: own[name] for name in ("format", "probes", "measure_links", "measure_idle_s")}, None)
     yield ""
 
 
 def _section(table: str) -> Iterator[str]:
     model = TABLES[table]
+    others = Client.model_fields if table == "load" else ()
+    fields = {name: field for name, field in properties(model).items() if name not in others}
     yield f"## `[[{table}]]`\n" if table in LISTS else f"## `[{table}]`\n"
     purpose = PURPOSE.get(table) or inspect.cleandoc(model.__doc__ or "")
     yield purpose + "\n"
-    changes = {name: _varies(table, name, "") for name in model.model_fields}
-    yield from rows(properties(model), changes if table in HARD_SHOWN else None)
+    changes = {name: _varies(table, name, "") for name in fields}
+    yield from rows(fields, changes if table in HARD_SHOWN else None)
     yield ""
     if table in SEAMS and table == SEAMS[table]:
         for names in _families(table):
@@ -260,6 +275,13 @@ def _of_probes() -> Iterator[str]:
         yield inspect.cleandoc(model.__doc__ or "") + "\n"
         yield from rows(properties(model), None)
         yield ""
+        for field, info in model.model_fields.items():
+            for inner in typing.get_args(info.annotation):
+                if isinstance(inner, type) and issubclass(inner, BaseModel):
+                    yield f"#### `[[probe.{name}.{field}]]`\n"
+                    yield inspect.cleandoc(inner.__doc__ or "") + "\n"
+                    yield from rows(properties(inner), None)
+                    yield ""
 
 
 def properties(model: type[BaseModel]) -> dict[str, Any]:
@@ -305,7 +327,7 @@ def _plugins(seam: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _varies(table: str, key: str, name: str) -> str:
-    if table not in SECTIONS:
+    if table not in (*SECTIONS, "client"):
         return ""
     return "starts" if hard(f"{table}.{key}", {table: (name,)} if name else {}, Plugins()) else "trials"
 

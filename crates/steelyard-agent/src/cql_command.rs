@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use steelyard_channel::ClientTls;
+use steelyard_channel::{ClientTls, Deadline};
 use steelyard_client::blocking_connection::{Access, BlockingConnection, Credentials};
-use steelyard_client::deadline::Deadline;
 use steelyard_client::error::ConnectionError;
 use steelyard_cql::response::Rows;
 use steelyard_cql::{ColumnSpec, Compression, Consistency, Value};
@@ -193,7 +192,9 @@ fn print(mut rows: Rows<'_>, out: impl Write, deadline: &Deadline) -> Result<(),
     let columns: Vec<&str> = rows.columns.iter().map(|column| column.name.as_str()).collect();
     write!(line, "{{\"columns\":{},\"rows\":[", json!(columns))?;
     for number in 0..rows.count {
-        let values = rows.row().map_err(|source| unreachable(&deadline.broken(source)))?;
+        let values = rows
+            .row()
+            .map_err(|source| unreachable(&ConnectionError::broken(deadline.contact(), source)))?;
         if number > 0 {
             line.write_all(b",")?;
         }
@@ -205,7 +206,7 @@ fn print(mut rows: Rows<'_>, out: impl Write, deadline: &Deadline) -> Result<(),
             },
         )
         .map_err(|error| match deadline.left() {
-            Err(over) => unreachable(&over),
+            Err(over) => unreachable(&over.into()),
             Ok(_) => error.into(),
         })?;
     }

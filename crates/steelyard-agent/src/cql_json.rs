@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
+use steelyard_client::program::{CqlType, Native};
 use steelyard_cql::{ColumnType, Reader, Value};
-use steelyard_workload::program::{CqlType, Native};
 
 /// A value's bytes by its type; None is null. What is no such value is shown as hexadecimal digits.
 pub fn bytes_to_json(cql_type: &CqlType, bytes: Option<&[u8]>) -> Json {

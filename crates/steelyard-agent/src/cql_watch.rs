@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
+use steelyard_channel::Deadline;
 use steelyard_client::blocking_connection::BlockingConnection;
-use steelyard_client::deadline::Deadline;
 use steelyard_client::error::ConnectionError;
 use steelyard_cql::response::Rows;
 use steelyard_cql::{Consistency, CqlError, Value};
@@ -174,7 +174,9 @@ fn table(
     let mut room = Room { left: MOST_TEXT_BYTES };
     for _ in 0..rows.count {
         deadline.left()?;
-        let values = rows.row().map_err(|source| deadline.broken(source))?;
+        let values = rows
+            .row()
+            .map_err(|source| ConnectionError::broken(deadline.contact(), source))?;
         if without
             .iter()
             .any(|(place, beginning)| begins(&values[*place], beginning))
@@ -186,10 +188,13 @@ fn table(
             .iter()
             .all(|value| serde_json::to_writer(&mut room, &Written(value)).is_ok());
         if !fits {
-            return Err(deadline.broken(CqlError::TooMany {
-                what: "bytes of an answer as text",
-                limit: MOST_TEXT_BYTES,
-            }));
+            return Err(ConnectionError::broken(
+                deadline.contact(),
+                CqlError::TooMany {
+                    what: "bytes of an answer as text",
+                    limit: MOST_TEXT_BYTES,
+                },
+            ));
         }
         let mut cells: Vec<Json> = values.iter().map(to_json).collect();
         if !counting.is_empty() {

@@ -8,21 +8,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use steelyard_client::connect::connect;
-use steelyard_client::error::{ConnectError, ConnectionError};
+use steelyard_load::client::{CannotBegin, Client};
 use steelyard_load::clock::Clock;
 use steelyard_load::drive::{self, DriveError};
 use steelyard_load::output::write_record;
-use steelyard_wire::{FORMAT, Failure, Hello, Order, Record};
+use steelyard_wire::{Connected, FORMAT, Failure, Hello, Order, Record};
 use steelyard_workload::stream::settle;
 
 use crate::exit::{Exit, UNREACHABLE};
+use crate::protocols::{self, Drives};
 use crate::wall_clock::WallClock;
 use crate::words;
 
 const WORDS_HINT: &str =
     "one JSON line each: go first, then phases and stop if the order has words; see schema/words.example.jsonl";
-const PROTOCOLS: [&str; 1] = ["cql"];
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -42,8 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let wall_clock = WallClock::from_environment()?;
-    let mut out = io::stdout();
-    write_record(&mut out, &hello(wall_clock))?;
+    write_record(&mut io::stdout(), &hello(wall_clock))?;
     let order = match read_order(&arguments.order) {
         Ok(order) => order,
         Err(message) => {
@@ -67,40 +65,59 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Ok(slots) => slots,
         Err(error) => return Err(fail(1, error.to_string(), "change the order, or --workers")),
     };
-    let (clients, connected) = match connect(&order, &slots) {
-        Ok(connected) => connected,
-        Err(ConnectError::Connection(error)) => {
-            let refused = matches!(error, ConnectionError::Server { .. } | ConnectionError::Settings(_));
-            let code = if refused { 1 } else { UNREACHABLE };
-            return Err(fail(code, error.to_string(), error.hint()));
-        }
-        Err(error) => return Err(fail(1, error.to_string(), "change the order")),
+    let load = Load {
+        order: &order,
+        wall_clock,
+        stop,
     };
-    write_record(&mut out, &Record::Connected(connected))?;
-    let clock = Clock::start_with_offset(wall_clock.offset_s());
-    let driven = if order.words {
-        let words = words::read(io::stdin(), &stop);
-        drive::run_by_words(clients, &order, &words, clock, &stop, &mut out)
-    } else if order.go {
-        let words = words::read_one(io::stdin());
-        drive::run_on_go(clients, &order, &words, clock, &stop, &mut out)
-    } else {
-        drive::run(clients, &order, clock, &stop, &mut out)
-    };
-    match driven {
-        Ok(()) => Ok(()),
-        Err(DriveError::Output(error)) => Err(Exit {
-            code: 1,
-            message: format!("records could not be written: {error}"),
-            reported: false,
+    protocols::drive(&load, &order, &slots)
+}
+
+/// A load that is ready but for its clients.
+struct Load<'a> {
+    order: &'a Order,
+    wall_clock: WallClock,
+    stop: Arc<AtomicBool>,
+}
+
+impl Drives for Load<'_> {
+    fn drive<C: Client>(
+        &self,
+        connected: Result<(Vec<C>, Connected), impl Into<CannotBegin>>,
+    ) -> Result<(), Box<dyn Error>> {
+        let (clients, connected) = match connected.map_err(Into::into) {
+            Ok(connected) => connected,
+            Err(CannotBegin { message, hint, is_away }) => {
+                return Err(fail(if is_away { UNREACHABLE } else { 1 }, message, &hint));
+            }
+        };
+        let (order, stop, mut out) = (self.order, &self.stop, io::stdout());
+        write_record(&mut out, &Record::Connected(connected))?;
+        let clock = Clock::start_with_offset(self.wall_clock.offset_s());
+        let driven = if order.words {
+            let words = words::read(io::stdin(), stop);
+            drive::run_by_words(clients, order, &words, clock, stop, &mut out)
+        } else if order.go {
+            let words = words::read_one(io::stdin());
+            drive::run_on_go(clients, order, &words, clock, stop, &mut out)
+        } else {
+            drive::run(clients, order, clock, stop, &mut out)
+        };
+        match driven {
+            Ok(()) => Ok(()),
+            Err(DriveError::Output(error)) => Err(Exit {
+                code: 1,
+                message: format!("records could not be written: {error}"),
+                reported: false,
+            }
+            .into()),
+            Err(DriveError::Word(message)) => Err(fail(1, message, WORDS_HINT)),
+            Err(error) => Err(fail(
+                1,
+                error.to_string(),
+                "change the order, or look at this machine's limits",
+            )),
         }
-        .into()),
-        Err(DriveError::Word(message)) => Err(fail(1, message, WORDS_HINT)),
-        Err(error) => Err(fail(
-            1,
-            error.to_string(),
-            "change the order, or look at this machine's limits",
-        )),
     }
 }
 
@@ -147,13 +164,6 @@ fn parse_order(text: &str) -> Result<Order, String> {
         return Err(format!("format: read {format}; allowed: {FORMAT}"));
     }
     let mut order: Order = serde_json::from_str(text).map_err(|error| format!("the order: {error}"))?;
-    if !PROTOCOLS.contains(&order.protocol.as_str()) {
-        return Err(format!(
-            "protocol: read {:?}; allowed: {}",
-            order.protocol,
-            PROTOCOLS.join(", ")
-        ));
-    }
     settle(&mut order).map_err(|error| error.to_string())?;
     Ok(order)
 }
@@ -166,25 +176,33 @@ mod tests {
 
     #[test]
     fn the_example_is_an_order() {
-        assert_eq!(parse_order(EXAMPLE).unwrap().keyspace, "ycsb");
+        let order = parse_order(EXAMPLE).unwrap();
+        assert_eq!(order.target.cql().unwrap().keyspace, "ycsb");
     }
 
     #[test]
     fn what_is_refused_is_named_with_what_is_allowed() {
         let cases = [
             ("\"format\": 1", "\"format\": 2", "format: read 2; allowed: 1"),
-            ("\"cql\"", "\"http\"", "protocol: read \"http\"; allowed: cql"),
+            (
+                "\"cql\"",
+                "\"smtp\"",
+                "unknown variant `smtp`, expected one of `cql`, `resp`, `http`, `etcd`, `postgresql`",
+            ),
+            (
+                "\"ycsb\",\n    \"fields",
+                "\"jobs\",\n    \"fields",
+                "unknown variant `jobs`, expected one of `ycsb`, `program`, `requests`",
+            ),
+            ("\"keyspace\"", "\"keyspaces\"", "unknown field `keyspaces`"),
+            ("\"fields\"", "\"columns\"", "unknown field `columns`"),
+            ("\"seed\"", "\"routing\"", "unknown field `routing`"),
         ];
         for (from, to, message) in cases {
             let text = EXAMPLE.replace(from, to);
             assert_ne!(text, EXAMPLE, "{from}");
-            assert_eq!(parse_order(&text).unwrap_err(), message);
+            let refusal = parse_order(&text).unwrap_err();
+            assert!(refusal.contains(message), "{refusal}");
         }
-        let misspelt = EXAMPLE.replace("\"keyspace\"", "\"keyspaces\"");
-        assert!(
-            parse_order(&misspelt)
-                .unwrap_err()
-                .contains("unknown field `keyspaces`")
-        );
     }
 }

@@ -19,6 +19,7 @@ mod ops;
 mod privileges;
 mod probe;
 mod process;
+mod protocols;
 mod rtt;
 mod seconds;
 mod sim;

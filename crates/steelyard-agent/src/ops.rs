@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use steelyard_client::program::{Execution, Request, Requests, Statement, ValueSource};
 use steelyard_load::schedule::expected_operations;
 use steelyard_wire::program::BatchMode;
-use steelyard_wire::{Order, Workload, Ycsb};
+use steelyard_wire::{Order, Work, Ycsb};
 use steelyard_workload::operation::Operation;
-use steelyard_workload::program::{Execution, Request, Requests, Statement, ValueSource};
 use steelyard_workload::stream::{Stream, kinds, settle};
-use steelyard_workload::ycsb::{Kind, write_key, write_value};
+use steelyard_workload::ycsb::{Kind, ValueSeed, write_key, write_value};
 
 use crate::cql_json::bytes_to_json;
 
@@ -44,6 +44,14 @@ struct YcsbLine<'a> {
     scan_length: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     values: Option<Map<String, Value>>,
+}
+
+/// A request for a document.
+#[derive(Serialize)]
+struct RequestLine<'a> {
+    index: u64,
+    kind: &'a str,
+    path: &'a str,
 }
 
 /// An operation of a program.
@@ -93,7 +101,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 fn print(arguments: &Arguments, order: &Order) -> Result<(), Box<dyn Error>> {
     let mut stream = Stream::from_order(order, expected_operations(order), arguments.first)?;
     let kinds = kinds(order)?;
-    let requests = Requests::of(order)?;
+    // YCSB's lines have no statements, and a protocol may have none.
+    let requests = matches!(order.work, Work::Program(_))
+        .then(|| Requests::of(order))
+        .transpose()?;
     let mut out = BufWriter::new(io::stdout().lock());
     // An order that ends by keys has no operation beyond.
     let end = order.stop.keys.and(order.stop.operations).unwrap_or(u64::MAX);
@@ -103,33 +114,37 @@ fn print(arguments: &Arguments, order: &Order) -> Result<(), Box<dyn Error>> {
             break;
         }
         let kind = kinds.name(operation.kind);
-        match &order.workload {
-            Workload::Ycsb(workload) => {
-                let mut key = Vec::new();
-                write_key(operation.key, workload, &mut key);
-                let line = YcsbLine {
-                    index: operation.index,
-                    kind,
-                    key: &String::from_utf8_lossy(&key),
-                    key_number: operation.key,
-                    field: operation.field,
-                    scan_length: operation.scan_length,
-                    values: arguments.values.then(|| fields(order, workload, &operation)),
-                };
-                serde_json::to_writer(&mut out, &line).map_err(io::Error::from)?;
-            }
-            Workload::Program(_) => {
-                let steps = 0..kinds.kind(operation.kind).steps.len() as u16;
-                let line = ProgramLine {
-                    index: operation.index,
-                    kind,
-                    key_number: operation.key,
-                    steps: steps
-                        .map(|step| step_of(&requests, &Operation { step, ..operation }, arguments.values))
-                        .collect(),
-                };
-                serde_json::to_writer(&mut out, &line).map_err(io::Error::from)?;
-            }
+        if let Some(workload) = order.work.ycsb() {
+            let mut key = Vec::new();
+            write_key(operation.key, workload, &mut key);
+            let line = YcsbLine {
+                index: operation.index,
+                kind,
+                key: &String::from_utf8_lossy(&key),
+                key_number: operation.key,
+                field: operation.field,
+                scan_length: operation.scan_length,
+                values: arguments.values.then(|| fields(order, workload, &operation)),
+            };
+            serde_json::to_writer(&mut out, &line).map_err(io::Error::from)?;
+        } else if let Work::Requests(requests) = &order.work {
+            let line = RequestLine {
+                index: operation.index,
+                kind,
+                path: &requests.documents[operation.key as usize].path,
+            };
+            serde_json::to_writer(&mut out, &line).map_err(io::Error::from)?;
+        } else if let Some(requests) = &requests {
+            let steps = 0..kinds.kind(operation.kind).steps.len() as u16;
+            let line = ProgramLine {
+                index: operation.index,
+                kind,
+                key_number: operation.key,
+                steps: steps
+                    .map(|step| step_of(requests, &Operation { step, ..operation }, arguments.values))
+                    .collect(),
+            };
+            serde_json::to_writer(&mut out, &line).map_err(io::Error::from)?;
         }
         out.write_all(b"\n")?;
     }
@@ -180,14 +195,21 @@ fn fields(order: &Order, workload: &Ycsb, operation: &Operation) -> Map<String, 
     let writes = !matches!(kind, Kind::Read | Kind::Scan);
     let version = operation.version(order.action);
     let mut bytes = Vec::new();
-    order
+    workload
         .fields
         .iter()
         .zip(0u32..)
         .filter(|(_, field)| writes && (whole || *field == operation.field))
         .map(|(name, field)| {
             bytes.clear();
-            write_value(order.seed, operation.key, field, version, workload, &mut bytes);
+            write_value(
+                ValueSeed::new(order.seed),
+                operation.key,
+                field,
+                version,
+                workload,
+                &mut bytes,
+            );
             (name.clone(), Value::from(String::from_utf8_lossy(&bytes)))
         })
         .collect()

@@ -27,7 +27,7 @@ pub struct Arguments {
     /// A cgroup folder of the node (v1: one per controller); may be repeated.
     #[arg(long, value_name = "FOLDER")]
     cgroup: Vec<PathBuf>,
-    /// A process of the node, if there are no cgroups; may be repeated.
+    /// A process of the node, which has those that descend from it, if there are no cgroups; may be repeated.
     #[arg(long, value_name = "ID")]
     pid: Vec<u32>,
     /// A folder on a file system of the node's own: its disk's bytes and operations are those of that block device.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use steelyard_sim::{Config, Distribution, Growth, Law, Stall, Timing, TlsFiles, WarmUp, serve};
 
+use crate::protocols::Protocol;
 use crate::seconds::within;
 use crate::wall_clock::WallClock;
 
@@ -87,6 +88,10 @@ pub struct Arguments {
     /// Answer at once, to measure the ceiling of a load generator.
     #[arg(long, conflicts_with_all = ["stall", "remember", "start_cv", "trial_cv", "warm_up"])]
     null: bool,
+    /// What is spoken. Over other protocols than CQL every answer is made up, at once with --null, else one after the other after
+    /// --service-us each.
+    #[arg(long, value_enum, default_value_t = Protocol::Cql)]
+    protocol: Protocol,
     /// Time before an answer is due at which to stop sleeping and poll the clock: more precision for more CPU time.
     #[arg(long, default_value_t = 60, value_name = "US", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     spin_us: u32,
@@ -109,11 +114,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     if arguments.join.is_some() && arguments.listen.port() == 0 {
         return Err("--listen: a node that joins needs a port that the members can be told, not 0".into());
     }
-    let config = config(arguments, WallClock::from_environment()?);
-    serve(&config, |address| {
+    let listening = |address: SocketAddr| {
         // The line may go unread.
         let _ = writeln!(std::io::stdout(), "listening {address}").and_then(|()| std::io::stdout().flush());
-    })?;
+    };
+    let service = match (arguments.null, arguments.service_us) {
+        (true, _) => Duration::ZERO,
+        (false, service_us) => Duration::from_secs_f64(service_us / 1e6),
+    };
+    if arguments.protocol != Protocol::Cql {
+        return Ok(arguments.protocol.serve(arguments.listen, service, listening)?);
+    }
+    let config = config(arguments, WallClock::from_environment()?);
+    serve(&config, listening)?;
     Ok(())
 }
 

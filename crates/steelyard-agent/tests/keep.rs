@@ -269,6 +269,14 @@ fn what_ignores_sigterm_is_killed_with_its_children() {
 }
 
 #[test]
+fn what_a_command_leaves_of_its_group_ends_with_it() {
+    let keeper = Keeper::new();
+    keeper.started(&["sh", "-c", "sleep 60 & echo $!; exit 3"]);
+    assert_eq!(keeper.ended()["ended"], json!({"code": 3}));
+    assert!(!runs(keeper.0.read("logs/out").trim().parse().unwrap()));
+}
+
+#[test]
 fn a_signal_reaches_the_command() {
     let keeper = Keeper::new();
     let script = "trap 'echo caught; exit 5' USR1; echo ready; while :; do sleep 0.02; done";

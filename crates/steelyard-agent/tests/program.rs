@@ -16,13 +16,14 @@ fn agent() -> Command {
     Command::new(env!("CARGO_BIN_EXE_steelyard-agent"))
 }
 
-/// Ends with the test.
-struct Node(Child, String);
+/// A process of `sim`, and its address. Ends with the test.
+pub struct Node(Child, pub String);
 
 impl Node {
-    fn start() -> Self {
+    pub fn start(arguments: &[&str]) -> Self {
         let mut child = agent()
-            .args(["sim", "--listen", "127.0.0.1:0", "--service-us", "20", "--remember"])
+            .args(["sim", "--listen", "127.0.0.1:0"])
+            .args(arguments)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -43,7 +44,7 @@ impl Drop for Node {
 }
 
 /// Lines of a command that is given an order.
-fn lines(arguments: &[&str], order: &Json) -> Vec<String> {
+pub fn lines(arguments: &[&str], order: &Json) -> Vec<String> {
     let mut child = agent()
         .args(arguments)
         .args(["--order", "-"])
@@ -61,7 +62,7 @@ fn lines(arguments: &[&str], order: &Json) -> Vec<String> {
         .collect()
 }
 
-fn load(order: &Json) -> Done {
+pub fn load(order: &Json) -> Done {
     let lines = lines(&["load", "--workers", "2"], order);
     match serde_json::from_str(lines.last().unwrap()).unwrap() {
         Record::Done(done) => done,
@@ -74,13 +75,13 @@ fn order(address: &str) -> Json {
     order["contacts"] = json!([address]);
     order["schedule"] = json!({"kind": "closed", "threads": 8});
     order["warm_up_s"] = json!(0.0);
-    order["workload"]["validate_fraction"] = json!(1.0);
+    order["work"]["validate_fraction"] = json!(1.0);
     order
 }
 
 #[test]
 fn the_example_is_filled_loaded_and_valid() {
-    let node = Node::start();
+    let node = Node::start(&["--service-us", "20", "--remember"]);
     let keyspace = "CREATE KEYSPACE sensors WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
     let output = agent()
         .args(["cql", "--contact", &node.1, keyspace, TABLE])

@@ -5,11 +5,43 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
-use rustix::io::Result;
+use rustix::io::{Errno, Result};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 
 /// Mark of the event that says that an instant waited for has come; no file may have it.
 pub const INSTANT: u64 = u64::MAX - 1;
+
+/// Mark of the event that announces messages, see `Mailbox`; no file may have it.
+pub const MESSAGE: u64 = u64::MAX;
+
+/// What has come to a file that is watched.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready {
+    /// The mark with which it is watched.
+    pub mark: u64,
+    flags: epoll::EventFlags,
+}
+
+impl Ready {
+    /// Whether it takes bytes again. Of a connection that is being made: it stands.
+    pub fn can_write(self) -> bool {
+        self.flags.contains(epoll::EventFlags::OUT) && !self.has_failed()
+    }
+
+    /// Whether a read brings bytes, an end or an error.
+    pub fn can_read(self) -> bool {
+        self.flags.contains(epoll::EventFlags::IN) || self.is_ending()
+    }
+
+    /// Whether no more bytes will come than those that are there.
+    pub fn is_ending(self) -> bool {
+        self.flags.contains(epoll::EventFlags::RDHUP) || self.has_failed()
+    }
+
+    fn has_failed(self) -> bool {
+        self.flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP)
+    }
+}
 
 /// An epoll with a timer of its own.
 ///
@@ -40,6 +72,30 @@ impl Events {
             timer,
             set_for_ns: 0,
         })
+    }
+
+    /// As `wait`, of files that are watched: `INSTANT` is left out, and an interrupt is no event.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    #[inline]
+    pub fn ready<'room>(
+        &mut self,
+        room: &'room mut [MaybeUninit<epoll::Event>],
+        now_ns: u64,
+        until_ns: Option<u64>,
+    ) -> Result<impl Iterator<Item = Ready> + use<'room>> {
+        let events = match self.wait(room, now_ns, until_ns) {
+            Ok(events) => events,
+            Err(Errno::INTR) => &mut [],
+            Err(error) => return Err(error),
+        };
+        let events = events.iter().filter(|event| event.data.u64() != INSTANT);
+        Ok(events.map(|event| Ready {
+            mark: event.data.u64(),
+            flags: event.flags,
+        }))
     }
 
     /// Events that are there, or come by `until_ns`, with `INSTANT` among them perhaps; none where it is `now_ns` or before.

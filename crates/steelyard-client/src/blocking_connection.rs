@@ -7,15 +7,15 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use steelyard_channel::contact::{addresses, connect};
 use steelyard_channel::{
-    Channel, ClientTls, Pipe, TlsError, answered_in_tls, explain, looks_like_tls, under_tls, without_tls,
+    Channel, ClientTls, ContactError, Deadline, Pipe, TlsError, answered_in_tls, explain, looks_like_tls, under_tls,
+    without_tls,
 };
 use steelyard_cql::response::{Response, Rows};
 use steelyard_cql::{Compression, Consistency, Frame, HEADER_LENGTH, Header, Value, request};
-use steelyard_wire::{Order, Tls, Verify};
+use steelyard_wire::{Cql, Order, Tls, Verify};
 
-use crate::contact::{addresses, connect};
-use crate::deadline::Deadline;
 use crate::error::{ConnectionError, PASSWORD_VARIABLE, USER_VARIABLE};
 use crate::shards::Sharding;
 
@@ -55,11 +55,11 @@ pub struct Access {
 
 impl Access {
     /// What an order says, with the environment's name and password. Errors: files of TLS that are not as they should be.
-    pub fn of_order(order: &Order) -> Result<Self, TlsError> {
+    pub fn of_order(order: &Order, target: &Cql) -> Result<Self, TlsError> {
         Ok(Self {
             credentials: Credentials::from_environment(),
             tls: order.tls.as_ref().map(ClientTls::new).transpose()?,
-            compression: order.compression.map(|kind| match kind {
+            compression: target.compression.map(|kind| match kind {
                 steelyard_wire::Compression::Lz4 => Compression::Lz4,
                 steelyard_wire::Compression::Snappy => Compression::Snappy,
             }),
@@ -125,7 +125,7 @@ impl BlockingConnection {
                 }
             }
         }
-        Err(ConnectionError::NoContact { causes })
+        Err(ContactError::NoContact { causes }.into())
     }
 
     /// Opens a connection for load: at that shard of the node, if one is given. `salt` spreads the local ports that are tried.
@@ -155,10 +155,7 @@ impl BlockingConnection {
     }
 
     fn over(stream: TcpStream, access: &Access, deadline: Deadline) -> Result<Self, ConnectionError> {
-        stream.set_nodelay(true).map_err(|source| ConnectionError::Io {
-            contact: deadline.contact().to_owned(),
-            source,
-        })?;
+        stream.set_nodelay(true).map_err(|source| deadline.explain(source))?;
         let mut channel = match &access.tls {
             Some(tls) => tls.wrap(stream, deadline.contact())?,
             None => Channel::Plain(stream),
@@ -270,7 +267,7 @@ impl BlockingConnection {
         }
         match self.next_frame(&Deadline::new(self.contact(), wait)) {
             Ok(header) => Ok(header.stream < 0),
-            Err(ConnectionError::Timeout { .. }) => Ok(false),
+            Err(ConnectionError::Contact(ContactError::Timeout { .. })) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -307,7 +304,9 @@ impl BlockingConnection {
         }
         for _ in 0..rows.count {
             deadline.left()?;
-            let values = rows.row().map_err(|source| deadline.broken(source))?;
+            let values = rows
+                .row()
+                .map_err(|source| ConnectionError::broken(deadline.contact(), source))?;
             each(
                 &rows
                     .columns
@@ -350,13 +349,8 @@ impl BlockingConnection {
     /// The connection, non-blocking; nothing may be outstanding.
     pub(crate) fn into_pipe(self) -> Result<Pipe, ConnectionError> {
         let non_blocking = self.pipe.channel().socket().set_nonblocking(true);
-        match non_blocking {
-            Ok(()) => Ok(self.pipe),
-            Err(source) => Err(ConnectionError::Io {
-                contact: self.deadline.contact().to_owned(),
-                source,
-            }),
-        }
+        non_blocking.map_err(|source| self.deadline.explain(source))?;
+        Ok(self.pipe)
     }
 
     fn send(&mut self) -> Result<(), ConnectionError> {
@@ -395,7 +389,7 @@ impl BlockingConnection {
                 message: error.message.to_owned(),
             }),
             Ok(response) => Ok((header, response)),
-            Err(source) => Err(deadline.broken(source)),
+            Err(source) => Err(ConnectionError::broken(deadline.contact(), source)),
         }
     }
 
@@ -407,7 +401,8 @@ impl BlockingConnection {
             if looks_like_tls(&self.input) {
                 return Err(ConnectionError::tls(self.contact(), under_tls()));
             }
-            let header = Frame::header(&self.input).map_err(|source| deadline.broken(source))?;
+            let header =
+                Frame::header(&self.input).map_err(|source| ConnectionError::broken(deadline.contact(), source))?;
             if let Some(header) = header.filter(|header| header.frame_length() <= self.input.len()) {
                 if !header.response {
                     let what = format!("{:02x?}", &self.input[..HEADER_LENGTH]);
@@ -431,11 +426,7 @@ impl BlockingConnection {
         if let Some(explanation) = encrypted.then(|| explain(&source, !self.shaken)).flatten() {
             return ConnectionError::tls(&contact, explanation);
         }
-        match source.kind() {
-            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => self.deadline.over(),
-            std::io::ErrorKind::UnexpectedEof => ConnectionError::Closed { contact },
-            _ => ConnectionError::Io { contact, source },
-        }
+        self.deadline.explain(source).into()
     }
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use crate::program::cql;
+use steelyard_channel::ContactError;
+use steelyard_channel::Deadline;
 use steelyard_cql::Value;
 use steelyard_wire::{Connected, Order, Routing};
 use steelyard_workload::OrderError;
 
 use crate::blocking_connection::{Access, BlockingConnection, CONNECT_TIMEOUT, told_apart};
 use crate::cql_client::CqlClient;
-use crate::deadline::Deadline;
 use crate::error::{ConnectError, ConnectionError};
 use crate::routing::{MAX_CONNECTIONS, RoutingTable};
 use crate::statements::Statements;
@@ -26,11 +28,12 @@ const MAX_PER_NODE: usize = 1_024;
 ///
 /// Errors: a contact that does not answer or refuses; a consistency level that does not exist.
 pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connected), ConnectError> {
-    let access = Access::of_order(order).map_err(ConnectionError::from)?;
+    let target = cql(order)?;
+    let access = Access::of_order(order, target).map_err(ConnectionError::from)?;
     if order.contacts.is_empty() || order.contacts.len() > usize::from(u16::MAX) {
         return Err(OrderError::new("contacts", order.contacts.len(), "1 to 65535 of address:port").into());
     }
-    let statements = Statements::new(order)?;
+    let statements = Statements::new(order, target)?;
     let per_shard = order.connections_per_node as usize;
     if !(1..=MAX_PER_NODE).contains(&per_shard) {
         return Err(OrderError::new("connections_per_node", per_shard, "1 to 1024").into());
@@ -56,10 +59,10 @@ pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connecte
                 opened.first().and_then(BlockingConnection::shard).map(|(_, rule)| rule),
             );
         }
-        if order.routing == Routing::Token || order.discover {
+        if target.routing == Routing::Token || order.discover {
             let mut first_of_each: Vec<&mut BlockingConnection> =
                 first.iter_mut().filter_map(|opened| opened.first_mut()).collect();
-            let (members, ring) = Cluster::read(&mut first_of_each, order)?;
+            let (members, ring) = Cluster::read(&mut first_of_each, target)?;
             routing.ring = ring;
             cluster = Some(members);
         }
@@ -70,6 +73,7 @@ pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connecte
     }
     let shared = Arc::new(Shared {
         order: order.clone(),
+        target: target.clone(),
         statements,
         access,
     });
@@ -88,7 +92,7 @@ pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connecte
         )?);
     }
     if let Some(cluster) = cluster {
-        let workers = clients.iter().map(CqlClient::handle).collect();
+        let workers = clients.iter().map(CqlClient::sender).collect();
         let watcher = TopologyWatcher::new(shared, cluster, routing, workers, closed);
         thread::spawn(move || watcher.run());
     }
@@ -167,7 +171,7 @@ fn open_all(order: &Order, workers: usize, access: &Access, per_shard: usize) ->
     let workers = opened.into_iter().map(kept).collect();
     let absent: Vec<String> = causes.into_iter().flatten().collect();
     if contacts.is_empty() {
-        return Err(ConnectionError::NoContact { causes: absent });
+        return Err(ContactError::NoContact { causes: absent }.into());
     }
     Ok(Opened {
         contacts,
@@ -178,10 +182,11 @@ fn open_all(order: &Order, workers: usize, access: &Access, per_shard: usize) ->
 
 fn join<T>(thread: thread::ScopedJoinHandle<'_, Result<T, ConnectionError>>) -> Result<T, ConnectionError> {
     thread.join().unwrap_or_else(|_| {
-        Err(ConnectionError::Io {
+        Err(ContactError::Io {
             contact: "a contact".to_owned(),
             source: io::Error::other("connecting panicked"),
-        })
+        }
+        .into())
     })
 }
 

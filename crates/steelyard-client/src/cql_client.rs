@@ -7,19 +7,20 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use rustix::event::{EventfdFlags, epoll, eventfd};
-use steelyard_channel::events::{Events, INSTANT};
+use crate::program::Execution;
+use rustix::event::epoll;
+use steelyard_channel::events::{Events, INSTANT, MESSAGE};
+use steelyard_channel::{MailSender, Mailbox};
 use steelyard_cql::response::{Detail, Glance, Response, Rows, glance};
-use steelyard_cql::{CqlError, Header, code, murmur3, request};
+use steelyard_cql::{CqlError, Header, code, request};
 use steelyard_load::client::{Client, Completion, FirstSent};
 use steelyard_load::clock::{Clock, Nanos};
 use steelyard_load::error_samples::ErrorSamples;
 use steelyard_load::outcome::Outcome;
+use steelyard_workload::murmur3;
 use steelyard_workload::operation::Operation;
-use steelyard_workload::program::Execution;
 
 use crate::blocking_connection::BlockingConnection;
 use crate::connection::{Connection, StreamOwner, next_frame};
@@ -28,10 +29,8 @@ use crate::reconnect::reconnect;
 use crate::routing::RoutingTable;
 use crate::slot::{Slot, SlotState};
 use crate::statements::{PartitionKey, RequestPlan};
-use crate::worker::{Shared, WorkerHandle, WorkerMessage};
+use crate::worker::{Shared, WorkerMessage};
 
-/// Mark of the event that announces messages.
-const MESSAGE: u64 = u64::MAX;
 const MAX_EVENTS: usize = 64;
 
 /// The client of one worker.
@@ -49,8 +48,7 @@ pub struct CqlClient {
     scratch: Vec<u8>,
     turn: usize,
     events: Events,
-    handle: WorkerHandle,
-    messages: Receiver<WorkerMessage>,
+    mailbox: Mailbox<WorkerMessage>,
     closed: Arc<AtomicBool>,
     reconnections: u64,
     /// What servers have said of errors.
@@ -68,26 +66,14 @@ impl CqlClient {
         closed: Arc<AtomicBool>,
     ) -> Result<Self, ConnectError> {
         let events = Events::new().map_err(io::Error::from)?;
-        let wake_up = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
-        epoll::add(
-            &events,
-            &wake_up,
-            epoll::EventData::new_u64(MESSAGE),
-            epoll::EventFlags::IN,
-        )
-        .map_err(io::Error::from)?;
+        let mailbox = Mailbox::new(&events)?;
         let mut connections = Vec::new();
         for (number, mut opened) in handshaken.into_iter().enumerate() {
             let ids = opened.prepare(&shared.statements.cql)?;
-            let mut connection = Connection::new();
+            let mut connection = Connection::default();
             connection.attach(opened.into_pipe()?, ids, &events, number as u64)?;
             connections.push(connection);
         }
-        let (sender, messages) = channel();
-        let handle = WorkerHandle {
-            messages: sender,
-            wake_up: Arc::new(wake_up),
-        };
         Ok(Self {
             shared,
             routing,
@@ -99,8 +85,7 @@ impl CqlClient {
             scratch: Vec::new(),
             turn: 0,
             events,
-            handle,
-            messages,
+            mailbox,
             closed,
             reconnections: 0,
             error_samples: ErrorSamples::default(),
@@ -109,8 +94,8 @@ impl CqlClient {
     }
 
     /// How other threads reach this client.
-    pub(crate) fn handle(&self) -> WorkerHandle {
-        self.handle.clone()
+    pub(crate) fn sender(&self) -> MailSender<WorkerMessage> {
+        self.mailbox.sender()
     }
 
     /// Writes the slot's operation to a node, or holds it while none is up.
@@ -138,7 +123,7 @@ impl CqlClient {
         let token = routed.then(|| murmur3::token(&self.key.bytes));
         let connections = &self.connections;
         self.routing.choose(token, self.turn, |number| {
-            connections[number].is_up() && connections[number].has_stream()
+            connections[number].line.is_up() && connections[number].has_stream()
         })
     }
 
@@ -162,7 +147,7 @@ impl CqlClient {
             parts,
             &connection.ids,
             stream as i16,
-            &mut connection.out,
+            &mut connection.line.out,
         );
         if written > 0 {
             entry.rows = written;
@@ -179,12 +164,12 @@ impl CqlClient {
             }
         }
         for number in 0..self.connections.len() {
-            if self.connections[number].is_new && self.connections[number].wants_flush() {
+            if self.connections[number].line.is_new && self.connections[number].line.wants_flush() {
                 self.note_routed(number, clock.now());
             }
-            let connection = &mut self.connections[number];
-            let lost = connection.wants_flush() && connection.flush(&self.events, number as u64).is_err();
-            if lost || connection.is_silent(clock) {
+            let line = &mut self.connections[number].line;
+            let lost = line.wants_flush() && line.flush(&self.events, number as u64).is_err();
+            if lost || line.is_silent(|| clock.now()) {
                 self.lose(number, clock.now(), completions);
             }
         }
@@ -193,7 +178,7 @@ impl CqlClient {
     /// The first operation goes to a connection of a node that has joined; the first of all workers counts.
     #[cold]
     fn note_routed(&mut self, number: usize, now: Nanos) {
-        self.connections[number].is_new = false;
+        self.connections[number].line.is_new = false;
         let Some(node) = self.routing.node_of(number) else {
             return;
         };
@@ -208,9 +193,9 @@ impl CqlClient {
     /// Reads all that a node has sent.
     fn read(&mut self, number: usize, clock: &Clock, completions: &mut Vec<Completion>) {
         loop {
-            let read = self.connections[number].read();
+            let read = self.connections[number].line.read();
             let now = clock.now();
-            self.connections[number].hear(now);
+            self.connections[number].line.hear(now);
             let more = read.and_then(|more| self.take_frames(number, now, completions).map(|()| more));
             match more {
                 Ok(true) => {}
@@ -221,7 +206,7 @@ impl CqlClient {
     }
 
     fn take_frames(&mut self, number: usize, now: Nanos, completions: &mut Vec<Completion>) -> io::Result<()> {
-        let input = self.connections[number].take_input();
+        let input = self.connections[number].line.take_input();
         let mut at = 0;
         let outcome = loop {
             match next_frame(&input, at) {
@@ -235,7 +220,7 @@ impl CqlClient {
                 Err(error) => break Err(error),
             }
         };
-        self.connections[number].give_back(input, at);
+        self.connections[number].line.give_back(input, at);
         outcome
     }
 
@@ -258,11 +243,13 @@ impl CqlClient {
         };
         let seen = glance(header, body).map_err(invalid_data);
         let entry = &mut self.slots[slot as usize];
-        let plan = self.shared.statements.plan(entry.request as usize);
+        let statements = &self.shared.statements;
+        let plan = statements.plan(entry.request as usize);
+        let read = || !plan.is_plain || plan.has_compared && statements.requests.is_compared(&entry.operation);
         let (outcome, rows) = match seen {
             // Of a batch, the rows that it has written.
             Ok(Glance::Void) => (Outcome::Ok, entry.rows),
-            Ok(Glance::Rows(_)) if !plan.is_plain => return self.read_rows(slot, header, body, now, completions),
+            Ok(Glance::Rows(_)) if read() => return self.read_rows(slot, header, body, now, completions),
             Ok(Glance::Rows(0)) if plan.wants_row => (Outcome::NotFound, 0),
             Ok(Glance::Rows(rows)) => (Outcome::Ok, rows),
             Ok(Glance::Error(code::UNPREPARED)) => {
@@ -378,7 +365,7 @@ impl CqlClient {
             // The stream that has just been answered is free.
             let stream = connection.take_stream(StreamOwner::Prepare(statement));
             request::prepare(
-                &mut connection.out,
+                &mut connection.line.out,
                 stream as i16,
                 &self.shared.statements.cql[statement],
             );
@@ -438,8 +425,8 @@ impl CqlClient {
             return;
         };
         let (shared, closed) = (Arc::clone(&self.shared), Arc::clone(&self.closed));
-        let handle = self.handle();
-        thread::spawn(move || reconnect(&shared, &node, number, &handle, &closed));
+        let sender = self.sender();
+        thread::spawn(move || reconnect(&shared, &node, number, &sender, &closed));
     }
 
     /// Has connections made to nodes that have joined, or joined again.
@@ -452,10 +439,10 @@ impl CqlClient {
             }
             for number in node.first..node.first + node.count() {
                 if number == self.connections.len() {
-                    self.connections.push(Connection::new());
+                    self.connections.push(Connection::default());
                 }
-                self.connections[number].is_new = true;
-                if !self.connections[number].is_up() {
+                self.connections[number].line.is_new = true;
+                if !self.connections[number].line.is_up() {
                     self.start_reconnecting(number);
                 }
             }
@@ -465,10 +452,7 @@ impl CqlClient {
     /// Takes connections that stand again and new routing, and sends what was held for want of a connection.
     #[cold]
     fn take_messages(&mut self, clock: &Clock, completions: &mut Vec<Completion>) -> io::Result<()> {
-        let mut count = [0; 8];
-        // Only resets the eventfd; nothing to read means that it is reset already.
-        let _ = rustix::io::read(&*self.handle.wake_up, &mut count);
-        while let Ok(message) = self.messages.try_recv() {
+        for message in self.mailbox.take() {
             match message {
                 WorkerMessage::Up { number, pipe, ids } => {
                     let again = self.connections[number].attach(pipe, ids, &self.events, number as u64)?;
@@ -536,7 +520,10 @@ impl Client for CqlClient {
             }
             let number = number as usize;
             if flags.contains(epoll::EventFlags::OUT)
-                && self.connections[number].flush(&self.events, number as u64).is_err()
+                && self.connections[number]
+                    .line
+                    .flush(&self.events, number as u64)
+                    .is_err()
             {
                 self.lose(number, clock.now(), completions);
             } else if flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::ERR | epoll::EventFlags::HUP) {

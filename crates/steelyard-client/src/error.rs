@@ -2,8 +2,10 @@
 
 use std::io;
 
+use steelyard_channel::ContactError;
 use steelyard_channel::{CLOSED_DURING_HANDSHAKE, Explanation, TlsError};
 use steelyard_cql::CqlError;
+use steelyard_load::client::CannotBegin;
 use steelyard_workload::OrderError;
 
 /// Variables that hold the name and password, where a cluster wants them; they are in no order, so in no store.
@@ -14,58 +16,9 @@ pub const PASSWORD_VARIABLE: &str = "STEELYARD_CQL_PASSWORD";
 /// Why a contact could not be used or asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
-    /// Not an address, or none that is known.
-    #[error("{contact} is not an address:port ({reason})")]
-    Address {
-        /// The contact.
-        contact: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A name without an address.
-    #[error("no address is known for {contact} ({reason})")]
-    UnknownName {
-        /// The contact.
-        contact: String,
-        /// What the resolver says.
-        reason: String,
-    },
-    /// No TCP connection.
-    #[error("{contact} {}", connect_failure(source))]
-    Connect {
-        /// The contact.
-        contact: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The server closed the connection.
-    #[error("{contact} closed the connection")]
-    Closed {
-        /// The contact.
-        contact: String,
-    },
-    /// None of several contacts answers.
-    #[error("no contact answers: {}", causes.join("; "))]
-    NoContact {
-        /// Each contact with its cause.
-        causes: Vec<String>,
-    },
-    /// No answer in time.
-    #[error("{contact} did not answer within {timeout_s} s")]
-    Timeout {
-        /// The contact.
-        contact: String,
-        /// Seconds that were waited.
-        timeout_s: f64,
-    },
-    /// The connection failed.
-    #[error("{contact}: {source}")]
-    Io {
-        /// The contact.
-        contact: String,
-        /// Why.
-        source: std::io::Error,
-    },
+    /// It cannot be reached, or no longer.
+    #[error(transparent)]
+    Contact(#[from] ContactError),
     /// Bytes that are not the native protocol's.
     #[error("{contact} does not speak the native protocol version 4: {source}")]
     Protocol {
@@ -144,8 +97,7 @@ impl ConnectionError {
     pub(crate) fn is_hung_up(&self) -> bool {
         matches!(
             self,
-            Self::Closed { .. }
-                | Self::Io { .. }
+            Self::Contact(ContactError::Closed { .. } | ContactError::Io { .. })
                 | Self::Tls {
                     hint: CLOSED_DURING_HANDSHAKE,
                     ..
@@ -155,32 +107,21 @@ impl ConnectionError {
 
     /// Whether the contact seems to be away, rather than to refuse: another may answer.
     pub(crate) fn is_absence(&self) -> bool {
-        matches!(
-            self,
-            Self::Address { .. }
-                | Self::UnknownName { .. }
-                | Self::Connect { .. }
-                | Self::Closed { .. }
-                | Self::Timeout { .. }
-                | Self::Io { .. }
-        )
+        matches!(self, Self::Contact(_))
+    }
+
+    /// That what the contact sent is not what the protocol says.
+    pub fn broken(contact: &str, source: CqlError) -> Self {
+        Self::Protocol {
+            contact: contact.to_owned(),
+            source,
+        }
     }
 
     /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Address { .. } => "allowed: a name or an address, a colon, a port",
-            Self::UnknownName { .. } => "is the name spelt correctly? It is resolved on this machine",
-            Self::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
-                "is the cluster running, and is that its port for CQL (9042 by default)?"
-            }
-            Self::Connect { .. } => "are address and port right, and does a firewall let this machine through?",
-            Self::NoContact { .. } => {
-                "are these names, addresses and ports (for CQL 9042 by default) right, is the cluster running, and does a firewall let this machine through?"
-            }
-            Self::Closed { .. } | Self::Io { .. } | Self::Timeout { .. } => {
-                "is that the port for CQL (9042 by default), and is the node healthy? Its log may say why"
-            }
+    pub fn hint(&self) -> String {
+        let hint = match self {
+            Self::Contact(error) => return error.hint("CQL", 9042),
             Self::Protocol { .. } => "is that the node's port for CQL (9042 by default)?",
             Self::Unexpected { .. } => "does that server speak the native protocol of Cassandra?",
             Self::NoCredentials { .. } => "set STEELYARD_CQL_USER and STEELYARD_CQL_PASSWORD in the environment",
@@ -194,14 +135,8 @@ impl ConnectionError {
             Self::NoCompression { .. } => "ask for another compression, or for none",
             Self::Tls { hint, .. } => hint,
             Self::Settings(_) => "change tls, or the file that it names",
-        }
-    }
-}
-
-fn connect_failure(source: &std::io::Error) -> String {
-    match source.kind() {
-        io::ErrorKind::ConnectionRefused => "refused the connection".to_owned(),
-        _ => format!("cannot be reached: {source}"),
+        };
+        hint.to_owned()
     }
 }
 
@@ -217,4 +152,21 @@ pub enum ConnectError {
     /// This machine's kernel refuses.
     #[error("this machine refuses: {0}")]
     Machine(#[from] io::Error),
+}
+
+impl From<ConnectError> for CannotBegin {
+    fn from(error: ConnectError) -> Self {
+        let (hint, is_away) = match &error {
+            ConnectError::Connection(error) => {
+                let refuses = matches!(error, ConnectionError::Server { .. } | ConnectionError::Settings(_));
+                (error.hint(), !refuses)
+            }
+            _ => ("change the order".to_owned(), false),
+        };
+        Self {
+            message: error.to_string(),
+            hint,
+            is_away,
+        }
+    }
 }

@@ -1,17 +1,16 @@
 //! The load's CQL client: `cql_client` drives load over Cassandra's native protocol; `blocking_connection`
-//! executes single statements, for people, for the conductor, and at the start of a load.
+//! executes single statements, for people, for the conductor, and at the start of a load; `program` compiles
+//! workloads to statements and the bytes of their values.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-mod backoff;
 pub mod blocking_connection;
 pub mod connect;
 mod connection;
-mod contact;
 pub mod cql_client;
-pub mod deadline;
 pub mod error;
+pub mod program;
 mod reconnect;
 mod ring;
 mod routing;

@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::backoff::Backoff;
+use steelyard_channel::{Backoff, MailSender};
+
 use crate::blocking_connection::BlockingConnection;
 use crate::error::ConnectionError;
 use crate::routing::NodeConnections;
-use crate::worker::{Shared, WorkerHandle, WorkerMessage};
+use crate::worker::{Shared, WorkerMessage};
 
 /// Tries connection `number` of a node until it is established, then hands it to the worker; ends early when `closed` is set
 /// or the node has left.
@@ -15,7 +16,7 @@ pub(crate) fn reconnect(
     shared: &Shared,
     node: &NodeConnections,
     number: usize,
-    worker: &WorkerHandle,
+    worker: &MailSender<WorkerMessage>,
     closed: &AtomicBool,
 ) {
     let mut backoff = Backoff::new();

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use steelyard_load::turns::turns;
+
 use crate::ring::Ring;
 use crate::shards::Sharding;
 
@@ -122,22 +124,29 @@ impl RoutingTable {
         self.nodes.get(after.checked_sub(1)?)
     }
 
-    /// A usable connection: of a replica of `token`, all of them in turn; else of any node, all of them in turn.
+    /// A usable connection: of a replica of `token`, all of them in turn; else of any node that has not left, all of them in
+    /// turn.
     #[inline]
     pub fn choose(&self, token: Option<i64>, turn: usize, usable: impl Fn(usize) -> bool + Copy) -> Option<usize> {
         if let (Some(ring), Some(token)) = (&self.ring, token) {
-            let replicas = ring.replicas(token).map(usize::from);
-            let factor = ring.factor();
-            let (skip, next) = (turn % factor, turn / factor);
-            let pick = |node: usize| self.nodes.get(node)?.pick(Some(token), next, usable);
-            let connection = replicas.clone().skip(skip).chain(replicas.take(skip)).find_map(pick);
+            let (replicas, factor) = (ring.replicas(token), ring.factor());
+            let pick = |place| {
+                let node = usize::from(replicas.clone().nth(place)?);
+                self.nodes.get(node)?.pick(Some(token), turn / factor, usable)
+            };
+            let connection = turns(factor, turn).find_map(pick);
             if connection.is_some() {
                 return connection;
             }
         }
-        let count = self.nodes.len();
-        let pick = |node: usize| self.nodes[node].pick(token, turn / count, usable);
-        (0..count).map(|step| (turn + step) % count).find_map(pick)
+        let standing = self.nodes.iter().filter(|node| !node.has_left());
+        let count = standing.clone().count();
+        let pick = |place| standing.clone().nth(place)?.pick(token, turn / count, usable);
+        if count == 0 {
+            None
+        } else {
+            turns(count, turn).find_map(pick)
+        }
     }
 }
 
@@ -211,6 +220,32 @@ mod tests {
         routes.nodes[1].note_listed(true);
         assert_ne!(routes, before);
         assert_eq!(chosen(&routes, Some(0), &[]), [Some(1); 8]);
+    }
+
+    /// How many of 240 operations each of these nodes is given.
+    fn shares(routes: &RoutingTable, down: &[usize]) -> Vec<usize> {
+        let mut counts = vec![0; routes.nodes.len()];
+        for turn in 0..240 {
+            let chosen = routes.choose(Some(5), turn, |connection| !down.contains(&connection));
+            counts[chosen.unwrap()] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn the_others_share_evenly_what_a_node_cannot_take() {
+        let nodes: Vec<_> = (0..4).map(|first| node(first, 1, None)).collect();
+        let mut routes = RoutingTable { ring: None, nodes };
+        assert_eq!(shares(&routes, &[]), [60, 60, 60, 60]);
+        assert_eq!(shares(&routes, &[1]), [80, 0, 80, 80], "its connection is lost");
+        routes.nodes[1].note_listed(false);
+        assert_eq!(shares(&routes, &[]), [80, 0, 80, 80], "it has left");
+        routes.nodes[3].note_listed(false);
+        assert_eq!(shares(&routes, &[]), [120, 0, 120, 0]);
+        let ring = Some(ring_of(&[(10, 0), (20, 1), (30, 2)], 3, 3));
+        let nodes = (0..3).map(|first| node(first, 1, None)).collect();
+        let replicated = RoutingTable { ring, nodes };
+        assert_eq!(shares(&replicated, &[0]), [0, 120, 120], "every node has every row");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Requests of an order as frames of the native protocol, built in number, each with its partition key and how it is executed.
 
+use crate::program::{Batch, Execution, Request, Requests, Statement, ValueSource};
 use steelyard_cql::request::{self, BatchKind, Manner, ValueWriter};
 use steelyard_cql::{Consistency, put_bytes};
-use steelyard_wire::Order;
 use steelyard_wire::program::BatchMode;
+use steelyard_wire::{Cql, Order};
 use steelyard_workload::OrderError;
 use steelyard_workload::operation::Operation;
-use steelyard_workload::program::{Batch, Execution, Request, Requests, Statement, ValueSource};
 
 /// A request's partition key: its bytes as tokens are computed of them, and where in them each part lies.
 #[derive(Debug, Default)]
@@ -26,8 +26,10 @@ impl PartitionKey {
 #[derive(Clone, Debug)]
 pub(crate) struct RequestPlan {
     manner: Manner<'static>,
-    /// Nothing of the answer but the number of its rows.
+    /// Nothing of the answer but the number of its rows, unless it is compared.
     pub is_plain: bool,
+    /// Whether answers can be compared.
+    pub has_compared: bool,
     pub wants_row: bool,
     pub conditional: bool,
     pub max_pages: u32,
@@ -45,12 +47,12 @@ pub(crate) struct Statements {
 
 impl Statements {
     /// Compiles the order's workload. Errors: a workload that is not possible; a consistency level that does not exist.
-    pub fn new(order: &Order) -> Result<Self, OrderError> {
+    pub fn new(order: &Order, target: &Cql) -> Result<Self, OrderError> {
         let requests = Requests::of(order)?;
         let levels = Levels {
-            read: level("read_consistency", &order.read_consistency)?,
-            write: level("write_consistency", &order.write_consistency)?,
-            serial: serial_level(&order.serial_consistency)?,
+            read: level("target.read_consistency", &target.read_consistency)?,
+            write: level("target.write_consistency", &target.write_consistency)?,
+            serial: serial_level(&target.serial_consistency)?,
         };
         let plans = (0..requests.count())
             .map(|number| levels.plan(&requests, number))
@@ -207,6 +209,7 @@ impl Levels {
                 ..Manner::new(consistency)
             },
             is_plain: statements.iter().all(|statement| statement.is_plain()),
+            has_compared: first.is_some_and(|statement| statement.compared() > 0),
             wants_row: first.is_some_and(|statement| statement.wants_row),
             conditional,
             max_pages: first.map_or(1, |statement| statement.max_pages),
@@ -222,5 +225,5 @@ fn level(field: &'static str, name: &str) -> Result<Consistency, OrderError> {
 fn serial_level(name: &str) -> Result<Consistency, OrderError> {
     Consistency::from_name(name)
         .filter(|level| matches!(level, Consistency::Serial | Consistency::LocalSerial))
-        .ok_or_else(|| OrderError::new("serial_consistency", name, "SERIAL, LOCAL_SERIAL"))
+        .ok_or_else(|| OrderError::new("target.serial_consistency", name, "SERIAL, LOCAL_SERIAL"))
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use steelyard_wire::{Order, Routing};
+use steelyard_channel::{Backoff, MailSender};
+use steelyard_wire::{Cql, Routing};
 
-use crate::backoff::Backoff;
 use crate::blocking_connection::BlockingConnection;
 use crate::error::ConnectionError;
 use crate::ring::{HostId, Member, Ring, read_local, read_peers, read_placement};
 use crate::routing::{MAX_CONNECTIONS, RoutingTable};
-use crate::worker::{Shared, WorkerHandle, WorkerMessage};
+use crate::worker::{Shared, WorkerMessage};
 
 const EVENTS: [&str; 3] = ["TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"];
 /// Longest wait for an event before checking whether the load has ended.
@@ -36,7 +36,7 @@ impl Cluster {
     /// order.
     pub fn read(
         connections: &mut [&mut BlockingConnection],
-        order: &Order,
+        target: &Cql,
     ) -> Result<(Self, Option<Ring>), ConnectionError> {
         let members = connections
             .iter_mut()
@@ -52,9 +52,9 @@ impl Cluster {
         let Some(first) = connections.first_mut() else {
             return Ok((cluster, None));
         };
-        let ring = if order.routing == Routing::Token {
+        let ring = if target.routing == Routing::Token {
             let peers = read_peers(first)?;
-            Some(cluster.ring(first, members, peers, &order.keyspace)?)
+            Some(cluster.ring(first, members, peers, &target.keyspace)?)
         } else {
             None
         };
@@ -83,7 +83,7 @@ pub(crate) struct TopologyWatcher {
     shared: Arc<Shared>,
     cluster: Cluster,
     routing: Arc<RoutingTable>,
-    workers: Vec<WorkerHandle>,
+    workers: Vec<MailSender<WorkerMessage>>,
     closed: Arc<AtomicBool>,
     /// When to read the cluster again although there was no event.
     retry: Option<Instant>,
@@ -94,7 +94,7 @@ impl TopologyWatcher {
         shared: Arc<Shared>,
         cluster: Cluster,
         routing: Arc<RoutingTable>,
-        workers: Vec<WorkerHandle>,
+        workers: Vec<MailSender<WorkerMessage>>,
         closed: Arc<AtomicBool>,
     ) -> Self {
         Self {
@@ -168,8 +168,8 @@ impl TopologyWatcher {
             }
             self.add_joined(&own, &peers, connection.contact(), &mut routing);
         }
-        if self.shared.order.routing == Routing::Token {
-            let keyspace = &self.shared.order.keyspace;
+        if self.shared.target.routing == Routing::Token {
+            let keyspace = &self.shared.target.keyspace;
             routing.ring = Some(self.cluster.ring(connection, vec![own], peers, keyspace)?);
         }
         if routing != *self.routing {

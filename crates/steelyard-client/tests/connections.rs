@@ -21,13 +21,13 @@ use steelyard_wire::{Action, Connected, Done, Order, Proportions, Routing, Sched
 
 use crate::last_done;
 
-const LIMIT: Duration = Duration::from_secs(10);
-const RECORDS: u64 = 300;
+pub(crate) const LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const RECORDS: u64 = 300;
 /// First byte of what a TLS client says.
 const TLS_HANDSHAKE: u8 = 0x16;
 
 /// A simulated node that remembers rows.
-fn node(change: impl FnOnce(&mut Config)) -> SocketAddr {
+pub(crate) fn node(change: impl FnOnce(&mut Config)) -> SocketAddr {
     let mut config = Config::null("127.0.0.1:0".parse().unwrap());
     config.remember = true;
     change(&mut config);
@@ -38,7 +38,7 @@ fn node(change: impl FnOnce(&mut Config)) -> SocketAddr {
     receiver.recv_timeout(LIMIT).unwrap()
 }
 
-fn order(address: SocketAddr, change: impl FnOnce(&mut Order)) -> Order {
+pub(crate) fn order(address: SocketAddr, change: impl FnOnce(&mut Order)) -> Order {
     let mut order: Order = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
     order.contacts = vec![address.to_string()];
     order.stop = Stop {
@@ -46,7 +46,7 @@ fn order(address: SocketAddr, change: impl FnOnce(&mut Order)) -> Order {
         operations: Some(1_000),
         duration_s: None,
     };
-    let ycsb = order.workload.ycsb_mut().unwrap();
+    let ycsb = order.work.ycsb_mut().unwrap();
     ycsb.records = RECORDS;
     ycsb.field_length = 300;
     ycsb.proportions = Proportions {
@@ -60,9 +60,16 @@ fn order(address: SocketAddr, change: impl FnOnce(&mut Order)) -> Order {
 }
 
 fn create_table(order: &Order) {
-    let access = Access::of_order(order).unwrap();
+    let access = Access::of_order(order, order.target.cql().unwrap()).unwrap();
     let mut connection = BlockingConnection::open(&order.contacts[0], &access, LIMIT).unwrap();
-    let fields: Vec<String> = order.fields.iter().map(|field| format!(", {field} text")).collect();
+    let fields: Vec<String> = order
+        .work
+        .ycsb()
+        .unwrap()
+        .fields
+        .iter()
+        .map(|field| format!(", {field} text"))
+        .collect();
     for statement in [
         "CREATE KEYSPACE ycsb WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}".to_owned(),
         format!("CREATE TABLE ycsb.usertable (y_id text PRIMARY KEY{})", fields.concat()),
@@ -72,7 +79,7 @@ fn create_table(order: &Order) {
 }
 
 /// Creates the table, fills it, and drives the mix: every read must find its row.
-fn fill_and_load(order: &Order) -> (Connected, Done) {
+pub(crate) fn fill_and_load(order: &Order) -> (Connected, Done) {
     create_table(order);
     let populate = Order {
         action: Action::Populate,
@@ -90,7 +97,7 @@ fn fill_and_load(order: &Order) -> (Connected, Done) {
     (connected, done)
 }
 
-fn drive_with(order: &Order) -> (Connected, Done) {
+pub(crate) fn drive_with(order: &Order) -> (Connected, Done) {
     let (clients, connected) = connect(order, &drive::slots(order, 2).unwrap()).unwrap();
     let mut out = Vec::new();
     drive::run(clients, order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
@@ -101,7 +108,9 @@ fn drive_with(order: &Order) -> (Connected, Done) {
 fn compressed_frames_carry_the_same_operations() {
     for kind in [steelyard_wire::Compression::Lz4, steelyard_wire::Compression::Snappy] {
         let address = node(|_| {});
-        fill_and_load(&order(address, |order| order.compression = Some(kind)));
+        fill_and_load(&order(address, |order| {
+            order.target.cql_mut().unwrap().compression = Some(kind)
+        }));
         // Whoever does not compress reads the same rows.
         let mut connection = BlockingConnection::open(&address.to_string(), &Access::default(), LIMIT).unwrap();
         let mut count = 0;
@@ -117,7 +126,7 @@ fn several_connections_to_a_node_share_its_operations() {
     for routing in [Routing::Token, Routing::RoundRobin] {
         let (connected, _) = fill_and_load(&order(node(|_| {}), |order| {
             order.connections_per_node = 3;
-            order.routing = routing;
+            order.target.cql_mut().unwrap().routing = routing;
         }));
         // Two threads with three each.
         assert_eq!(connected.connections, 6);
@@ -142,7 +151,7 @@ fn operations_go_to_the_shard_of_their_key() {
     let address = node(|config| config.shards = 3);
     let mut blind = order(address, |_| {});
     fill_and_load(&blind);
-    blind.routing = Routing::RoundRobin;
+    blind.target.cql_mut().unwrap().routing = Routing::RoundRobin;
     let (_, done) = drive_with(&blind);
     assert!(done.errors_by_kind["server"] > 400, "{done:?}");
     // And it is told why.
@@ -274,7 +283,11 @@ impl Drop for Authority {
 
 fn open(address: SocketAddr, tls: Option<Tls>) -> Result<BlockingConnection, ConnectionError> {
     let order = order(address, |order| order.tls = tls);
-    BlockingConnection::open(&order.contacts[0], &Access::of_order(&order)?, LIMIT)
+    BlockingConnection::open(
+        &order.contacts[0],
+        &Access::of_order(&order, order.target.cql().unwrap())?,
+        LIMIT,
+    )
 }
 
 #[track_caller]
@@ -307,7 +320,7 @@ fn encrypted_connections_carry_the_same_operations() {
             key: Some(authority.file("client.key")),
             ..authority.trusted()
         });
-        order.compression = Some(steelyard_wire::Compression::Lz4);
+        order.target.cql_mut().unwrap().compression = Some(steelyard_wire::Compression::Lz4);
     }));
     assert_eq!(connected.connections, 4);
 }

@@ -2,10 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 mod connections;
+mod drawn_keys;
 mod null;
+mod program_values;
 mod programs;
 mod server;
+mod tables;
 mod topology;
+mod values;
 
 use steelyard_wire::{Done, Record};
 

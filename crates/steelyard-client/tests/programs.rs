@@ -10,10 +10,11 @@ use steelyard_client::connect::connect;
 use steelyard_client::error::ConnectError;
 use steelyard_cql::request::{Parameters, Request, Statement};
 use steelyard_cql::response::{self, Columns, Detail};
-use steelyard_cql::{ColumnType, Consistency, Frame, Header, Value, code, murmur3, put_bytes};
+use steelyard_cql::{ColumnType, Consistency, Frame, Header, Value, code, put_bytes};
 use steelyard_load::clock::Clock;
 use steelyard_load::drive;
 use steelyard_wire::{Done, Interval, Order, Record};
+use steelyard_workload::murmur3;
 
 use crate::server::{Listening, column, start};
 
@@ -280,9 +281,9 @@ fn order(servers: &[&Server], operations: Json, count: u64) -> Order {
     let read = json!({"writes": false, "wants_row": true, "expect": [note]});
     let late = json!({"writes": false, "page_rows": 4, "max_pages": 100, "expect": [note]});
     serde_json::from_value(json!({
-        "format": 1, "protocol": "cql", "keyspace": "k", "action": "load", "seed": 3,
+        "format": 1, "action": "load", "seed": 3,
         "contacts": servers.iter().map(|server| server.address.as_str()).collect::<Vec<_>>(),
-        "workload": {
+        "work": {
             "kind": "program", "records": 1000, "populate_stride": 10, "validate_fraction": 1.0,
             "statements": [
                 statement("put", "PUT", all.clone(), json!({})),
@@ -297,8 +298,11 @@ fn order(servers: &[&Server], operations: Json, count: u64) -> Order {
             "operations": operations,
         },
         "schedule": {"kind": "closed", "threads": 4}, "stop": {"operations": count, "duration_s": null},
-        "read_consistency": "LOCAL_ONE", "write_consistency": "LOCAL_QUORUM", "serial_consistency": "LOCAL_SERIAL",
-        "timeout_ms": 5000, "routing": "token", "interval_s": 1.0,
+        "target": {
+            "protocol": "cql", "keyspace": "k", "routing": "token",
+            "read_consistency": "LOCAL_ONE", "write_consistency": "LOCAL_QUORUM", "serial_consistency": "LOCAL_SERIAL",
+        },
+        "timeout_ms": 5000, "interval_s": 1.0,
     }))
     .unwrap()
 }
@@ -419,7 +423,7 @@ fn a_row_that_holds_something_else_is_invalid() {
     let records = drive_order(&order);
     assert_eq!((records.done.operations, records.done.errors), (900, 100));
     assert_eq!(records.done.errors_by_kind, [("invalid".to_owned(), 100)].into());
-    if let steelyard_wire::Workload::Program(program) = &mut order.workload {
+    if let steelyard_wire::Work::Program(program) = &mut order.work {
         program.validate_fraction = 0.3;
     }
     let errors = drive_order(&order).done.errors;
@@ -529,7 +533,7 @@ fn composite_keys_are_routed_as_cassandra_composes_them() {
             .iter()
             .for_each(|server| server.state.lock().unwrap().seen.clear());
         let mut order = order(&[&servers[0], &servers[1]], write.clone(), 1000);
-        if let steelyard_wire::Workload::Program(program) = &mut order.workload {
+        if let steelyard_wire::Work::Program(program) = &mut order.work {
             program.statements[0].partition_key = places.clone();
         }
         assert_eq!(drive_order(&order).done.operations, 1000);
@@ -561,10 +565,14 @@ fn consistency_levels_that_do_not_exist_are_refused() {
     let server = Server::start(State::default());
     let read = json!([operation("read", existing(), json!([execute_step("reserve")]))]);
     let wrong: [(&str, Change); 3] = [
-        ("serial_consistency", |order| order.serial_consistency = "QUORUM".into()),
-        ("write_consistency", |order| order.write_consistency = "MOST".into()),
+        ("target.serial_consistency", |order| {
+            order.target.cql_mut().unwrap().serial_consistency = "QUORUM".into()
+        }),
+        ("target.write_consistency", |order| {
+            order.target.cql_mut().unwrap().write_consistency = "MOST".into()
+        }),
         ("statements.consistency", |order| {
-            if let steelyard_wire::Workload::Program(program) = &mut order.workload {
+            if let steelyard_wire::Work::Program(program) = &mut order.work {
                 program.statements[1].consistency = Some("MOST".into());
             }
         }),

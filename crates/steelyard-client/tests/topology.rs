@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use steelyard_client::connect::connect;
 use steelyard_cql::request::Request;
 use steelyard_cql::response::{self, Columns};
-use steelyard_cql::{ColumnSpec, ColumnType, Header, V4, Value, code, murmur3};
+use steelyard_cql::{ColumnSpec, ColumnType, Header, V4, Value, code};
 use steelyard_load::clock::Clock;
 use steelyard_load::drive;
 use steelyard_wire::{Done, Order, Proportions, Record, Routing, Schedule, Stop};
+use steelyard_workload::murmur3;
 
 use crate::last_done;
 use crate::server::{Listening, column, start};
@@ -163,7 +164,7 @@ fn order(contacts: &[SocketAddr], discover: bool) -> Order {
         operations: None,
         duration_s: Some(120.0),
     };
-    order.workload.ycsb_mut().unwrap().proportions = Proportions {
+    order.work.ycsb_mut().unwrap().proportions = Proportions {
         read: 1.0,
         ..Proportions::default()
     };
@@ -247,10 +248,8 @@ fn nothing_is_sent_to_a_node_that_has_left_until_it_is_back() {
         let nodes = [cluster.start(), cluster.start()];
         let both = vec![(nodes[0], 0), (nodes[1], i64::MAX)];
         cluster.change(both.clone());
-        let order = Order {
-            routing,
-            ..order(&nodes, true)
-        };
+        let mut order = order(&nodes, true);
+        order.target.cql_mut().unwrap().routing = routing;
         // It answers all the time, as a node does that is on its way out: only the cluster's list says that it is gone.
         let (done, routed) = under_load(&order, || {
             cluster.wait_until("before", |_, _| true, &nodes);

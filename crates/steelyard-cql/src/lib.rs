@@ -26,7 +26,6 @@ mod compression;
 mod consistency;
 mod error;
 mod frame;
-pub mod murmur3;
 mod primitive;
 pub mod request;
 pub mod response;

@@ -29,6 +29,17 @@ pub struct Completion {
     pub done: Nanos,
 }
 
+/// Why a load cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CannotBegin {
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+    /// Whether the cluster cannot be reached; else it refuses, or the order is not possible.
+    pub is_away: bool,
+}
+
 /// The first operation that was sent to a node which was not there at first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstSent {

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use steelyard_wire::{Action, Order, Schedule, Share, Word, Workload};
+use steelyard_wire::{Action, Order, Schedule, Share, Word, Work};
 use thiserror::Error;
 
 use crate::client::Client;
@@ -390,7 +390,7 @@ fn phase_plans(order: &Order) -> Result<Vec<Vec<PhasePlan>>, OrderError> {
         )
     };
     if order.action == Action::Populate {
-        let whole = populate_operations(&order.workload);
+        let whole = populate_operations(&order.work);
         let operations = Some(stop.operations.map_or(whole, |operations| operations.min(whole)));
         return Ok(vec![vec![single(POPULATE, operations, stop.duration_s, 0)?]]);
     }
@@ -434,10 +434,11 @@ fn phases(order: &Order) -> Result<Vec<PhasePlan>, OrderError> {
 }
 
 /// Operations that fill the whole table.
-fn populate_operations(workload: &Workload) -> u64 {
+fn populate_operations(workload: &Work) -> u64 {
     match workload {
-        Workload::Ycsb(ycsb) => ycsb.records,
-        Workload::Program(program) => program.records.div_ceil(program.populate_stride.max(1)),
+        Work::Ycsb(ycsb) => ycsb.records,
+        Work::Program(program) => program.records.div_ceil(program.populate_stride.max(1)),
+        Work::Requests(_) => 0,
     }
 }
 

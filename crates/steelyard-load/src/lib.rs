@@ -17,4 +17,5 @@ mod phase_sequence;
 mod reporter;
 pub mod schedule;
 pub mod tally;
+pub mod turns;
 mod worker;

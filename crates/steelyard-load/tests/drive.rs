@@ -117,7 +117,7 @@ pub fn order(schedule: Schedule, stop: Stop) -> Order {
     let mut order: Order = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
     order.schedule = schedule;
     order.stop = stop;
-    order.workload.ycsb_mut().unwrap().proportions = Proportions {
+    order.work.ycsb_mut().unwrap().proportions = Proportions {
         read: 1.0,
         ..Proportions::default()
     };
@@ -327,7 +327,7 @@ fn an_order_says_how_long_a_backlog_is_sent_after_the_end() {
 #[test]
 fn a_read_modify_write_is_one_operation_of_two_parts() {
     let mut order = order(Schedule::Closed { threads: 1 }, operations(10));
-    order.workload.ycsb_mut().unwrap().proportions = Proportions {
+    order.work.ycsb_mut().unwrap().proportions = Proportions {
         read_modify_write: 1.0,
         ..Proportions::default()
     };
@@ -384,7 +384,7 @@ fn the_warm_up_is_a_phase_of_its_own_and_the_indices_go_on() {
 fn populate_inserts_its_share_of_the_records_once() {
     let mut order = order(Schedule::Closed { threads: 4 }, Stop::default());
     order.action = Action::Populate;
-    order.workload.ycsb_mut().unwrap().records = 100;
+    order.work.ycsb_mut().unwrap().records = 100;
     order.share = Share { index: 1, of: 3 };
     let run = drive(&order, after(MS));
     assert_eq!((run.done[0].phase.as_str(), run.done[0].operations), ("populate", 33));
@@ -444,7 +444,7 @@ impl Client for Late {
 #[test]
 fn what_a_later_step_waits_for_does_not_excuse_the_first() {
     let mut order = order(Schedule::Closed { threads: 1 }, operations(10));
-    order.workload.ycsb_mut().unwrap().proportions = Proportions {
+    order.work.ycsb_mut().unwrap().proportions = Proportions {
         read_modify_write: 1.0,
         ..Proportions::default()
     };

@@ -11,7 +11,7 @@ fn order() -> Order {
 }
 
 fn ycsb(order: &mut Order) -> &mut Ycsb {
-    order.workload.ycsb_mut().unwrap()
+    order.work.ycsb_mut().unwrap()
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn an_order_settles_what_its_workload_leaves_open() {
         ..Proportions::default()
     };
     let settle = |order: &Order| {
-        let workload = settled(order, order.workload.ycsb().unwrap(), expected_operations(order));
+        let workload = settled(order, order.work.ycsb().unwrap(), expected_operations(order));
         (workload.expected_new_keys, workload.insert_lag)
     };
     order.stop = Stop {

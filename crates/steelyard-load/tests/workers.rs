@@ -79,7 +79,7 @@ fn several_workers_share_the_operations_and_their_counts_are_merged() {
 #[test]
 fn operations_do_not_depend_on_the_number_of_workers() {
     let mut order = order(Schedule::Closed { threads: 6 }, operations(3_000));
-    let ycsb = order.workload.ycsb_mut().unwrap();
+    let ycsb = order.work.ycsb_mut().unwrap();
     (ycsb.request_distribution, ycsb.insert_lag) = (RequestDistribution::Latest, None);
     ycsb.proportions = Proportions {
         read: 0.5,

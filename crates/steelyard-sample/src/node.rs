@@ -16,7 +16,7 @@ const US_PER_S: f64 = 1e6;
 pub struct NodeSource {
     /// cgroup folders: one with v2, one a controller with v1.
     pub cgroups: Vec<PathBuf>,
-    /// Its processes, where there are no cgroups.
+    /// Its processes, where there are no cgroups; those that descend from them are found.
     pub process_ids: Vec<u32>,
     /// A folder on a file system of the node's own, whose block device nothing else uses; `None`: the node shares a disk.
     pub disk: Option<PathBuf>,
@@ -89,6 +89,7 @@ impl NodeSampler {
         let wanted = Wanted {
             times: cpu.is_none(),
             memory: memory.is_none(),
+            descendants: folders.is_empty(),
         };
         #[allow(clippy::cast_precision_loss)] // 100 and 4096 or so
         Ok(Self {
@@ -130,7 +131,7 @@ impl NodeSampler {
         if let Some(members) = &mut self.members {
             self.process_ids.clear();
             if let Some(text) = members.read() {
-                self.process_ids.extend(parse::process_ids(text));
+                self.process_ids.extend(parse::ids(text));
             }
         }
         let growth = self.processes.read(&self.process_ids);

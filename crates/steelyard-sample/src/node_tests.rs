@@ -150,16 +150,24 @@ fn a_counter_that_steps_back_and_a_file_that_empties_yield_fewer_values() {
 
 #[test]
 fn processes_stand_in_for_cgroups() {
+    let mut process = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let source = NodeSource {
         cgroups: vec![],
-        process_ids: vec![std::process::id()],
+        process_ids: vec![process.id()],
         disk: None,
     };
     let mut sampler = NodeSampler::open(&source).unwrap();
     let mut readings = Readings::default();
-    sampler.read(0.0, &mut readings);
-    readings.clear();
-    sampler.read(1.0, &mut readings);
+    let loaded = |readings: &Readings| readings.get("node_memory_bytes").is_some_and(|bytes| bytes > 100_000.0);
+    // A program that was just executed holds a few pages until its libraries are mapped.
+    for time_s in 0..1000 {
+        readings.clear();
+        sampler.read(f64::from(time_s), &mut readings);
+        if time_s > 0 && loaded(&readings) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     for name in [
         "node_cpu_user_cores",
         "node_cpu_system_cores",
@@ -168,9 +176,11 @@ fn processes_stand_in_for_cgroups() {
     ] {
         assert!(readings.get(name).is_some_and(|rate| rate >= 0.0), "{name}");
     }
-    assert!(readings.get("node_memory_bytes").is_some_and(|bytes| bytes > 100_000.0));
+    assert!(loaded(&readings));
     assert_eq!(readings.get("node_processes"), Some(1.0));
     assert_eq!(readings.get("node_throttled_fraction"), None);
+    process.kill().unwrap();
+    process.wait().unwrap();
 }
 
 #[test]

@@ -80,9 +80,9 @@ pub fn number(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
 
-/// Process ids of cgroup.procs.
-pub fn process_ids(procs: &str) -> impl Iterator<Item = u32> + '_ {
-    procs.lines().filter_map(|line| line.trim().parse().ok())
+/// Process ids, as in cgroup.procs and in lists of children.
+pub fn ids(text: &str) -> impl Iterator<Item = u32> + '_ {
+    text.split_ascii_whitespace().filter_map(|word| word.parse().ok())
 }
 
 /// Totals since boot over the disks that `counts` accepts (/proc/diskstats).
@@ -153,12 +153,49 @@ pub fn interfaces(dev: &str) -> impl Iterator<Item = (&str, u64, u64)> + '_ {
     })
 }
 
-/// User and system time of a process in clock ticks (/proc/PID/stat; the name may hold spaces and parentheses).
-pub fn process_times(stat: &str) -> Option<(u64, u64)> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    // After the name: state is field 3 of proc(5), utime 14, stime 15.
-    let mut words = rest.split_ascii_whitespace().skip(11);
-    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+/// Times of a process in clock ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessTimes {
+    /// User time of its own.
+    pub user: u64,
+    /// System time of its own.
+    pub system: u64,
+    /// User time of the children that it has waited for, and of those that they had.
+    pub waited_user: u64,
+    /// System time of the same.
+    pub waited_system: u64,
+}
+
+/// The times in /proc/PID/stat; `None`: the text is none.
+pub fn process_times(stat: &str) -> Option<ProcessTimes> {
+    // State is field 3 of proc(5), utime 14, stime 15, cutime 16, cstime 17.
+    let mut times = after_name(stat)?.skip(11).map_while(|word| word.parse().ok());
+    Some(ProcessTimes {
+        user: times.next()?,
+        system: times.next()?,
+        waited_user: times.next()?,
+        waited_system: times.next()?,
+    })
+}
+
+/// The parent of a process (/proc/PID/stat).
+pub fn parent(stat: &str) -> Option<u32> {
+    after_name(stat)?.nth(1)?.parse().ok()
+}
+
+/// The fields from the third on: the name before them may hold spaces and parentheses.
+fn after_name(stat: &str) -> Option<impl Iterator<Item = &str>> {
+    Some(stat.rsplit_once(')')?.1.split_ascii_whitespace())
+}
+
+/// The id that was last given to a process or thread (/proc/loadavg); `None`: the kernel does not say.
+pub fn newest_id(loadavg: &str) -> Option<u32> {
+    loadavg
+        .split_ascii_whitespace()
+        .nth(4)?
+        .parse()
+        .ok()
+        .filter(|id| *id > 0)
 }
 
 /// Resident pages of a process, and those of them that are anonymous (/proc/PID/statm).

@@ -70,9 +70,11 @@ fn memory_and_load() {
     assert_eq!(memory_available("MemTotal: 5 kB\n"), None);
     assert_eq!(load_average("0.52 0.58 0.59 1/345 6789\n"), Some(0.52));
     assert_eq!(load_average(""), None);
+    assert_eq!(newest_id("0.52 0.58 0.59 1/345 6789\n"), Some(6789));
+    assert_eq!(newest_id("0.00 0.00 0.00 0/0 0\n"), None);
     assert_eq!(number("123456\n"), Some(123_456));
     assert_eq!(number("max\n"), None);
-    assert_eq!(process_ids("12\n7\n\nx\n").collect::<Vec<_>>(), [12, 7]);
+    assert_eq!(ids("12\n7\n\nx\n").collect::<Vec<_>>(), [12, 7]);
 }
 
 #[test]
@@ -97,8 +99,15 @@ fn interfaces_with_and_without_a_space_behind_the_colon() {
 
 #[test]
 fn processes() {
-    let stat = "10219 (a ) (b) c) S 1 10219 10219 0 -1 4194304 100 0 0 0 250 31 0 0 20 0 5 0 12345 1000 200 18446744073709551615\n";
-    assert_eq!(process_times(stat), Some((250, 31)));
+    let stat = "10219 (a ) (b) c) S 1 10219 10219 0 -1 4194304 100 0 0 0 250 31 4 2 20 0 5 0 12345 1000 200 18446744073709551615\n";
+    let times = ProcessTimes {
+        user: 250,
+        system: 31,
+        waited_user: 4,
+        waited_system: 2,
+    };
+    assert_eq!(process_times(stat), Some(times));
+    assert_eq!(parent(stat), Some(1));
     assert_eq!(process_times("1 (x) S 1\n"), None);
     assert_eq!(process_pages("5000 300 120 10 0 400 0\n"), Some((300, 180)));
     let io =

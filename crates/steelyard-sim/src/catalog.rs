@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use steelyard_cql::{ColumnSpec, ColumnType, code, murmur3};
+use steelyard_cql::{ColumnSpec, ColumnType, code};
+use steelyard_workload::murmur3;
 
 use crate::refusal::{Refusal, invalid};
 use crate::ring;

@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use steelyard_cql::request::{self, Parameters, Request};
 use steelyard_cql::response::{self, Columns, Detail};
-use steelyard_cql::{Compression, CqlError, Header, V3, V4, Value, code, murmur3};
+use steelyard_cql::{Compression, CqlError, Header, V3, V4, Value, code};
+use steelyard_workload::murmur3;
 
 use crate::catalog::{Catalog, Change};
 use crate::membership::{self, Step};

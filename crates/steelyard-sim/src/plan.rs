@@ -3,13 +3,11 @@
 use std::borrow::Cow;
 
 use steelyard_cql::{ColumnSpec, ColumnType, put_bytes};
+use steelyard_workload::ycsb::null_value;
 
 use crate::catalog::{Catalog, Table};
 use crate::refusal::{Refusal, invalid};
 use crate::statement::{self, Comparison, Projection, Statement, Term};
-
-/// Length of a made-up text cell: YCSB's default.
-const FIELD_BYTES: usize = 100;
 
 /// What a light-weight transaction asks of the row.
 #[derive(Clone, Debug)]
@@ -75,7 +73,7 @@ impl MadeUp {
         let mut made_up = Self::default();
         for at in selected {
             let mut cell = Vec::new();
-            made_up_cell(&table.columns[*at].kind, &mut cell);
+            made_up_cell(&table.columns[*at], &mut cell);
             if *at < table.key_columns() {
                 let bytes = std::mem::take(&mut made_up.behind);
                 made_up.before.push((bytes, *at, cell));
@@ -97,8 +95,8 @@ impl MadeUp {
     }
 }
 
-fn made_up_cell(kind: &ColumnType, out: &mut Vec<u8>) {
-    let zeros = match kind {
+fn made_up_cell(column: &ColumnSpec, out: &mut Vec<u8>) {
+    let zeros = match &column.kind {
         ColumnType::Boolean | ColumnType::TinyInt | ColumnType::VarInt => 1,
         ColumnType::SmallInt => 2,
         ColumnType::Duration => 3,
@@ -112,7 +110,9 @@ fn made_up_cell(kind: &ColumnType, out: &mut Vec<u8>) {
         ColumnType::Date => return out.extend_from_slice(&(1_u32 << 31).to_be_bytes()),
         ColumnType::Tuple(_) | ColumnType::Udt { .. } | ColumnType::Custom(_) => 0,
         ColumnType::Text | ColumnType::Ascii | ColumnType::Blob => {
-            return out.extend_from_slice(&[b'x'; FIELD_BYTES]);
+            // What a load of YCSB's key 0 expects of its fields.
+            let field = column.name.strip_prefix("field").and_then(|number| number.parse().ok());
+            return out.extend_from_slice(&null_value(field.unwrap_or(0)));
         }
     };
     out.resize(zeros, 0);

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use steelyard_cql::murmur3;
+use steelyard_workload::murmur3;
 
 /// One node as the others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::ops::Bound;
 
 use steelyard_cql::request::Parameters;
 use steelyard_cql::response::{self, Columns};
-use steelyard_cql::{ColumnSpec, ColumnType, Value, code, murmur3, put_bytes, put_null};
+use steelyard_cql::{ColumnSpec, ColumnType, Value, code, put_bytes, put_null};
+use steelyard_workload::murmur3;
 
 use crate::catalog::{Catalog, Row, RowKey, Table, partition_bytes, row_key, sortable};
 use crate::plan::{Action, Condition, Plan};

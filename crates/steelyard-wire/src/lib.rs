@@ -6,15 +6,20 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod defaults;
 mod order;
 pub mod program;
 mod record;
+mod requests;
 mod schedule;
+mod target;
 mod word;
 
 pub use order::*;
 pub use record::*;
+pub use requests::{Document, Requests};
 pub use schedule::{Arrivals, DEFAULT_BACKLOG_LIMIT, LoadPhase, Schedule};
+pub use target::*;
 pub use word::Word;
 
 /// Version of orders and records. Raised when an old reader would misread a new writer.

@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_false;
 use crate::program::Program;
+use crate::requests::Requests;
 use crate::schedule::{DEFAULT_BACKLOG_LIMIT, LoadPhase, Schedule, default_backlog_limit};
+use crate::target::Target;
 
 /// One order: drive this workload against these contacts by this schedule until this stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,28 +14,17 @@ use crate::schedule::{DEFAULT_BACKLOG_LIMIT, LoadPhase, Schedule, default_backlo
 pub struct Order {
     /// Version of the wire: `FORMAT`.
     pub format: u32,
-    /// `cql`.
-    pub protocol: String,
     /// `address:port` of every node.
     pub contacts: Vec<String>,
     /// Whether the load goes on without contacts that do not answer, as long as one does; `Connected` names them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub some_contacts: bool,
-    /// Keyspace of the table.
-    pub keyspace: String,
-    /// YCSB's table; a program's statements name theirs.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub table: String,
-    /// Name of the key column; YCSB's only.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub key: String,
-    /// Names of the value columns; YCSB's only.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fields: Vec<String>,
-    /// Fill the table, or drive the mix.
+    /// Fill the data, or drive the mix.
     pub action: Action,
+    /// The protocol that the nodes speak, and what it alone needs.
+    pub target: Target,
     /// What is executed.
-    pub workload: Workload,
+    pub work: Work,
     /// Seed of the operation stream.
     pub seed: u64,
     /// Schedule of the measured phase and the warm-up; if there are `phases`, of the warm-up alone.
@@ -67,30 +59,20 @@ pub struct Order {
     /// Seconds of the same load before the measured phase.
     #[serde(default)]
     pub warm_up_s: f64,
-    /// Consistency level of statements that read.
-    pub read_consistency: String,
-    /// Consistency level of statements that write.
-    pub write_consistency: String,
-    /// Consistency level of the first part of lightweight transactions: `SERIAL` or `LOCAL_SERIAL`.
-    #[serde(default = "serial", skip_serializing_if = "is_serial")]
-    pub serial_consistency: String,
     /// Milliseconds after which an operation is given up.
     pub timeout_ms: u64,
     /// Maximum number of times that a request is sent, each with that time-out, until the answer is not an error. Not retried: rows
     /// that differ from what was written, and operations that could not be sent. Times count from the first try to the last.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub tries: u32,
-    /// How the node for a request is chosen.
-    pub routing: Routing,
-    /// Connections from each worker thread to each node; on a sharded node (ScyllaDB) to each shard.
+    /// Connections from each worker thread to each node; on a sharded node (ScyllaDB) to each shard. Over HTTP each place in
+    /// flight has one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub connections_per_node: u32,
-    /// Whether nodes that join the first contact's data centre also get a share of the operations.
+    /// CQL: whether nodes that join the first contact's data centre also get a share of the operations. Over RESP they always do:
+    /// the cluster sends each key to its node.
     #[serde(default, skip_serializing_if = "is_false")]
     pub discover: bool,
-    /// Compression of the protocol's frames, in both directions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compression: Option<Compression>,
     /// Encryption; None: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
@@ -110,34 +92,14 @@ impl Order {
     }
 }
 
-/// Fill the table with records 0..records, or drive the mix.
+/// Fill the data with records 0..records, or drive the mix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Fill the table.
+    /// Fill the data.
     Populate,
     /// Drive the mix of operations.
     Load,
-}
-
-/// How the node for a request is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Routing {
-    /// To a replica of the key.
-    Token,
-    /// To every node in turn.
-    RoundRobin,
-}
-
-/// How frames are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Compression {
-    /// LZ4.
-    Lz4,
-    /// Snappy.
-    Snappy,
 }
 
 /// Encryption of every connection. Paths are those of the machine that drives the load; files are PEM.
@@ -209,19 +171,22 @@ impl Default for Share {
 /// What is executed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Workload {
+pub enum Work {
     /// YCSB's core workload.
     Ycsb(Ycsb),
     /// A workload as data.
     Program(Program),
+    /// Requests for documents.
+    Requests(Requests),
 }
 
-impl Workload {
-    /// Keys of the filled state.
+impl Work {
+    /// Keys of the filled state; documents are none.
     pub fn records(&self) -> u64 {
         match self {
             Self::Ycsb(ycsb) => ycsb.records,
             Self::Program(program) => program.records,
+            Self::Requests(_) => 0,
         }
     }
 
@@ -229,7 +194,7 @@ impl Workload {
     pub fn ycsb(&self) -> Option<&Ycsb> {
         match self {
             Self::Ycsb(ycsb) => Some(ycsb),
-            Self::Program(_) => None,
+            _ => None,
         }
     }
 
@@ -237,7 +202,7 @@ impl Workload {
     pub fn ycsb_mut(&mut self) -> Option<&mut Ycsb> {
         match self {
             Self::Ycsb(ycsb) => Some(ycsb),
-            Self::Program(_) => None,
+            _ => None,
         }
     }
 }
@@ -246,6 +211,8 @@ impl Workload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ycsb {
+    /// Names of the values of a record.
+    pub fields: Vec<String>,
     /// Number of records to fill: keys insert_start up to insert_start + records - 1. YCSB's recordcount is their end.
     pub records: u64,
     /// insertstart
@@ -297,6 +264,9 @@ pub struct Ycsb {
     /// other operation that may be in flight.
     #[serde(default)]
     pub insert_lag: Option<u64>,
+    /// Share of the reads and scans whose values are compared with those that were written, 0 to 1.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub validate_fraction: f64,
 }
 
 /// Shares of the operations; they are normalised by their sum, as YCSB's DiscreteGenerator does.
@@ -367,14 +337,6 @@ pub enum InsertOrder {
     Ordered,
 }
 
-fn serial() -> String {
-    "SERIAL".to_owned()
-}
-
-fn is_serial(name: &String) -> bool {
-    name == "SERIAL"
-}
-
 fn one() -> u32 {
     1
 }
@@ -386,12 +348,13 @@ fn is_one(number: &u32) -> bool {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_default_backlog_limit(limit: &u64) -> bool {
-    *limit == DEFAULT_BACKLOG_LIMIT
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
-pub(crate) fn is_false(flag: &bool) -> bool {
-    !flag
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_default_backlog_limit(limit: &u64) -> bool {
+    *limit == DEFAULT_BACKLOG_LIMIT
 }
 
 fn default_hotspot_data() -> f64 {

@@ -117,7 +117,7 @@ pub struct Identity {
     #[serde(default)]
     pub hidden: bool,
     /// Of a blob: whether it is the tool's own, `size` bytes, in place of the identity's 8.
-    #[serde(default, skip_serializing_if = "crate::order::is_false")]
+    #[serde(default, skip_serializing_if = "crate::defaults::is_false")]
     pub bytes: bool,
 }
 
@@ -204,7 +204,7 @@ pub enum Keys {
         number: DistributionSpec,
         /// Whether each key of a batch with `next_key` is a draw of its own, and none is there twice; a sequence then goes on
         /// behind the keys of the operations before. Else the batch goes from the operation's key to the next.
-        #[serde(default, skip_serializing_if = "crate::order::is_false")]
+        #[serde(default, skip_serializing_if = "crate::defaults::is_false")]
         each: bool,
     },
 }

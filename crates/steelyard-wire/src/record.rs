@@ -18,6 +18,8 @@ pub enum Record {
     Done(Done),
     /// The first operation was sent to a node that was not there at first.
     Routed(Routed),
+    /// What an engine does whose operations take minutes; the agent prints none.
+    Doing(Doing),
     /// One reading of a probe.
     Sample(Sample),
     /// Why the agent gave up.
@@ -169,6 +171,13 @@ pub struct Routed {
     pub t_s: f64,
     /// The node's `address:port`.
     pub contact: String,
+}
+
+/// What an engine does whose operations take minutes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doing {
+    /// In words.
+    pub what: String,
 }
 
 /// One reading of a probe; `values` are per-second rates, fractions or amounts as the metric's name says.

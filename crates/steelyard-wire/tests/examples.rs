@@ -14,6 +14,10 @@ fn orders_come_back_whole() {
         "order.example.json",
         "program-order.example.json",
         "phased-order.example.json",
+        "resp-order.example.json",
+        "http-order.example.json",
+        "etcd-order.example.json",
+        "postgresql-order.example.json",
     ] {
         let text = example(name);
         let order: Order = serde_json::from_str(&text).unwrap();
@@ -30,16 +34,16 @@ fn orders_come_back_whole() {
 #[test]
 fn an_unknown_key_is_refused() {
     let mut order: Value = serde_json::from_str(&example("order.example.json")).unwrap();
-    order["workload"]["recrods"] = 1.into();
+    order["work"]["recrods"] = 1.into();
     let error = serde_json::from_value::<Order>(order).unwrap_err().to_string();
     assert!(error.contains("recrods"), "{error}");
     for place in [
-        "/workload",
-        "/workload/statements/0",
-        "/workload/statements/0/values/0/make",
-        "/workload/operations/0/keys",
-        "/workload/operations/0/steps/0",
-        "/workload/clustering",
+        "/work",
+        "/work/statements/0",
+        "/work/statements/0/values/0/make",
+        "/work/operations/0/keys",
+        "/work/operations/0/steps/0",
+        "/work/clustering",
     ] {
         let mut order: Value = serde_json::from_str(&example("program-order.example.json")).unwrap();
         order.pointer_mut(place).unwrap()["recrods"] = 1.into();
@@ -72,6 +76,15 @@ fn records_come_back_byte_for_byte() {
     }
     assert_eq!(
         kinds,
-        ["hello", "connected", "interval", "done", "routed", "sample", "error"]
+        [
+            "hello",
+            "connected",
+            "interval",
+            "done",
+            "routed",
+            "doing",
+            "sample",
+            "error"
+        ]
     );
 }

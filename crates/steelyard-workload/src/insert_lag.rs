@@ -3,7 +3,7 @@
 //! A request sees only the keys of inserts that are at least this many operations old, because newer ones may still be in
 //! flight. The lag is part of the order, or follows from how many operations may be in flight.
 
-use steelyard_wire::{Order, Workload};
+use steelyard_wire::{Order, Work};
 
 /// Operations of lag for each other operation in flight. One each would do if all took equally long; in a simulated closed loop
 /// of 64 threads with log-normal service times (sigma 1) and YCSB's workload D, 5% of the reads then asked for a key still in
@@ -25,9 +25,10 @@ pub fn default_insert_lag(order: &Order) -> u64 {
 pub fn with_insert_lag(order: &Order) -> Order {
     let mut order = order.clone();
     let default = default_insert_lag(&order);
-    let lag = match &mut order.workload {
-        Workload::Ycsb(workload) => &mut workload.insert_lag,
-        Workload::Program(program) => &mut program.insert_lag,
+    let lag = match &mut order.work {
+        Work::Ycsb(workload) => &mut workload.insert_lag,
+        Work::Program(program) => &mut program.insert_lag,
+        Work::Requests(_) => return order,
     };
     lag.get_or_insert(default);
     order

@@ -79,7 +79,7 @@ impl KeyChooser {
                 let newest = first + records - 1;
                 if newest == 0 {
                     return Err(OrderError::new(
-                        "workload.records",
+                        "work.records",
                         records,
                         "at least 2 for the distribution latest",
                     ));
@@ -131,7 +131,7 @@ fn hotspot(keys: &KeySpace) -> Result<Hotspot, OrderError> {
     let (hot, cold) = chooser.sizes();
     if (hot == 0 && keys.hotspot_operation_fraction > 0.0) || (cold == 0 && keys.hotspot_operation_fraction < 1.0) {
         return Err(OrderError::new(
-            "workload.hotspot_data_fraction",
+            "work.hotspot_data_fraction",
             keys.hotspot_data_fraction,
             "a fraction that leaves at least one record in each part that operations use",
         ));

@@ -3,6 +3,8 @@
 
 use steelyard_wire::Action;
 
+use crate::random::{Purpose, Random};
+
 /// Most shares of an order: what is counted over all of them fits into 64 bits.
 pub(crate) const MOST_SHARES: u64 = 1_000_000;
 
@@ -34,6 +36,29 @@ impl Operation {
             Action::Populate => 0,
             Action::Load => self.index + 1,
         }
+    }
+}
+
+/// Which answers are compared with what was written: a share of them, by seed and operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared {
+    random: Random,
+    fraction: f64,
+}
+
+impl Compared {
+    /// That share of an order's answers.
+    pub fn new(seed: u64, fraction: f64) -> Self {
+        Self {
+            random: Random::new(seed, Purpose::Validate),
+            fraction,
+        }
+    }
+
+    /// Whether the answer to that operation is among them.
+    #[inline]
+    pub fn has(&self, operation: &Operation) -> bool {
+        self.random.at(operation.index).unit(u64::from(operation.step)) < self.fraction
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use steelyard_wire::{Action, Order, Workload};
+use steelyard_wire::{Action, Order, Work};
 
 use crate::operation::{Kinds, Operation};
-use crate::{OrderError, program, ycsb};
+use crate::{OrderError, program, requests, ycsb};
 
 /// The kinds of an order's operations, by the numbers that its stream uses. Errors: a workload that is not possible.
 pub fn kinds(order: &Order) -> Result<Arc<Kinds>, OrderError> {
-    Ok(Arc::new(match &order.workload {
-        Workload::Ycsb(_) => ycsb::kinds(),
-        Workload::Program(program) => program::kinds(program, order.action),
+    Ok(Arc::new(match &order.work {
+        Work::Ycsb(_) => ycsb::kinds(),
+        Work::Program(program) => program::kinds(program, order.action),
+        Work::Requests(_) => requests::kinds(),
     }))
 }
 
@@ -22,8 +23,8 @@ pub fn settle(order: &mut Order) -> Result<(), OrderError> {
         return Ok(());
     };
     let alone = order.action == Action::Load && order.warm_up_s == 0.0 && order.phases.is_empty();
-    let operations = match &order.workload {
-        Workload::Program(program) if alone && keys > 0 => program::operations_of_keys(order, program)?,
+    let operations = match &order.work {
+        Work::Program(program) if alone && keys > 0 => program::operations_of_keys(order, program)?,
         _ => {
             let allowed = "at least 1, and only for action load of a program without warm_up_s and phases";
             return Err(OrderError::new("stop.keys", keys, allowed));
@@ -40,25 +41,30 @@ pub enum Stream {
     Ycsb(Box<ycsb::Stream>),
     /// A program.
     Program(Box<program::Stream>),
+    /// Requests for documents.
+    Requests(requests::Stream),
 }
 
 impl Stream {
     /// The operations of the order's share from `first_index` on. `expected_operations` is how many operations the order asks for
     /// over all shares, as far as that is known: key spaces are sized by it. Errors: a workload that is not possible.
     pub fn from_order(order: &Order, expected_operations: f64, first_index: u64) -> Result<Self, OrderError> {
-        Ok(match &order.workload {
-            Workload::Ycsb(workload) => Self::Ycsb(Box::new(ycsb::Stream::from_order(
+        Ok(match &order.work {
+            Work::Ycsb(workload) => Self::Ycsb(Box::new(ycsb::Stream::from_order(
                 order,
                 workload,
                 expected_operations,
                 first_index,
             )?)),
-            Workload::Program(program) => Self::Program(Box::new(program::Stream::from_order(
+            Work::Program(program) => Self::Program(Box::new(program::Stream::from_order(
                 order,
                 program,
                 expected_operations,
                 first_index,
             )?)),
+            Work::Requests(requests) => {
+                Self::Requests(requests::Stream::new(requests, order.seed, order.share, first_index)?)
+            }
         })
     }
 
@@ -69,6 +75,7 @@ impl Stream {
         match self {
             Self::Ycsb(stream) => stream.next(),
             Self::Program(stream) => stream.next(),
+            Self::Requests(stream) => stream.next(),
         }
     }
 
@@ -78,6 +85,7 @@ impl Stream {
         match self {
             Self::Ycsb(stream) => stream.is_new(key),
             Self::Program(stream) => stream.is_new(key),
+            Self::Requests(_) => false,
         }
     }
 }

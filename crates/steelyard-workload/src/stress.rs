@@ -4,7 +4,7 @@
 //! has a salt (a hash of its name), draws an *identity* from 1 to 100 billion with java.util.Random, and makes bytes of that.
 //! `tests/stress_reference.rs` holds all of it against rows that the tool's own classes made.
 
-use steelyard_cql::murmur3::token;
+use crate::murmur3::token;
 use steelyard_wire::program::DistributionSpec;
 
 use crate::OrderError;

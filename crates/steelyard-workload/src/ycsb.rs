@@ -6,17 +6,22 @@
 
 use std::fmt::Display;
 
-use steelyard_wire::{Action, InsertOrder, LengthDistribution, Order, Proportions, Share, Ycsb};
+use steelyard_wire::{Action, LengthDistribution, Order, Proportions, Share, Work, Ycsb};
 
 use crate::OrderError;
-use crate::decimal::put_decimal;
 use crate::insert_lag::default_insert_lag;
 use crate::key_chooser::{KeyChooser, KeySpace};
 use crate::operation::{Kinds, MOST_SHARES, Operation};
 use crate::random::{Purpose, Random};
-use crate::ycsb_distributions::{Lengths, fnv_hash, uniform};
+use crate::ycsb_distributions::{Lengths, uniform};
+pub use crate::ycsb_records::{
+    ValueSeed, check_value, identifier, named_number, null_name, null_value, number_in_name, six_characters, write_key,
+    write_value,
+};
 
-/// Most digits of a key's number, and most bytes of a field: more is no workload but a mistake, and would take all memory.
+/// Most fields of a record, most digits of a key's number, and most bytes of a field: more is no workload but a mistake, and
+/// would take all memory.
+const MOST_FIELDS: usize = 1_000_000;
 const MOST_DIGITS: u32 = 1024;
 const MOST_BYTES: u32 = 1 << 28;
 
@@ -67,6 +72,17 @@ impl Kind {
     }
 }
 
+/// The workload of an order over a protocol that carries no other. Errors: it has another.
+pub fn required<'a>(order: &'a Order, protocol: &str) -> Result<&'a Ycsb, OrderError> {
+    let (what, other) = match &order.work {
+        Work::Ycsb(workload) => return Ok(workload),
+        Work::Program(_) => ("a program has CQL statements, so it is", "cql"),
+        Work::Requests(_) => ("requests for documents are", "http"),
+    };
+    let why = format!("{what} not possible over {protocol}: choose kind ycsb, or protocol {other}");
+    Err(OrderError::because("work.kind", why))
+}
+
 /// YCSB's kinds of operations. Of scans alone the rows are counted, as of reads there is one.
 pub fn kinds() -> Kinds {
     let mut kinds = Kinds::default();
@@ -77,6 +93,11 @@ pub fn kinds() -> Kinds {
         }
     }
     kinds
+}
+
+/// First key that the load itself inserts.
+pub fn first_new_key(workload: &Ycsb) -> u64 {
+    workload.insert_start + workload.records
 }
 
 /// The operations of one share, in index order.
@@ -114,10 +135,8 @@ impl Stream {
         expected_operations: f64,
         first_index: u64,
     ) -> Result<Self, OrderError> {
-        let field_count = u32::try_from(order.fields.len()).unwrap_or(u32::MAX);
         Self::new(
             &settled(order, workload, expected_operations),
-            field_count,
             order.seed,
             order.share,
             order.action,
@@ -127,22 +146,15 @@ impl Stream {
 
     /// The operations of `share` from `first_index` on. Counting the inserts before `first_index` takes a few nanoseconds each;
     /// `latest` takes a power for each record.
-    pub fn new(
-        workload: &Ycsb,
-        field_count: u32,
-        seed: u64,
-        share: Share,
-        action: Action,
-        first_index: u64,
-    ) -> Result<Self, OrderError> {
-        check(workload, field_count, share)?;
+    pub fn new(workload: &Ycsb, seed: u64, share: Share, action: Action, first_index: u64) -> Result<Self, OrderError> {
+        check(workload, share)?;
         let behind = first_index % share.of;
         let next_index = first_index + (share.index + share.of - behind) % share.of;
         Ok(Self {
             share,
             action,
             next_index,
-            field_count: u64::from(field_count),
+            field_count: workload.fields.len() as u64,
             scan_lengths: Lengths::new(
                 workload.scan_length_distribution,
                 workload.min_scan_length,
@@ -156,7 +168,7 @@ impl Stream {
             scan_random: Random::new(seed, Purpose::ScanLength),
             chooser: KeyChooser::new(&KeySpace::of(workload))?,
             first_key: workload.insert_start,
-            first_new_key: workload.insert_start + workload.records,
+            first_new_key: first_new_key(workload),
             insert_lag: workload.insert_lag.unwrap_or(0),
             inserts: 0,
             counted_to: 0,
@@ -258,50 +270,6 @@ pub fn settled(order: &Order, workload: &Ycsb, expected_operations: f64) -> Ycsb
     workload
 }
 
-/// Append the key's name: `user` and the key number, hashed unless the insert order is `ordered`, with zeros before it up to
-/// `zero_padding` digits.
-pub fn write_key(key: u64, workload: &Ycsb, out: &mut Vec<u8>) {
-    let number = match workload.insert_order {
-        InsertOrder::Hashed => fnv_hash(key),
-        InsertOrder::Ordered => key,
-    };
-    out.extend_from_slice(b"user");
-    put_decimal(number, workload.zero_padding as usize, out);
-}
-
-/// Append a value: a pure function of seed, key, field and version. Its bytes have the pattern of YCSB's RandomByteIterator
-/// (ASCII 32 to 127, each byte of six from its own range), so that it compresses as YCSB's values do.
-pub fn write_value(seed: u64, key: u64, field: u32, version: u64, workload: &Ycsb, out: &mut Vec<u8>) {
-    let at = |purpose| Random::new(seed, purpose).at(key).at(u64::from(field)).at(version);
-    let lengths = Lengths::new(
-        workload.field_length_distribution,
-        workload.min_field_length,
-        workload.field_length,
-    );
-    let length = match lengths {
-        Lengths::Constant(length) => length,
-        _ => lengths.value(at(Purpose::ValueLength).bits(0)),
-    } as usize;
-    let random = at(Purpose::ValueBytes);
-    let end = out.len() + length;
-    out.reserve(length + 12);
-    let mut draw = 0;
-    while out.len() < end {
-        let bits = random.bits(draw);
-        out.extend_from_slice(&six_characters(bits as u32));
-        out.extend_from_slice(&six_characters((bits >> 32) as u32));
-        draw += 1;
-    }
-    out.truncate(end);
-}
-
-/// Six characters from 32 bits, with the ranges that YCSB gives each position.
-pub fn six_characters(bits: u32) -> [u8; 6] {
-    let signed = bits as i32;
-    [(0, 31), (5, 63), (10, 95), (15, 31), (20, 63), (25, 95)]
-        .map(|(shift, mask)| ((signed >> shift) & mask) as u8 + b' ')
-}
-
 /// Upper ends of the kinds' parts of [0, 1), in YCSB's order. The shares are divided by their sum.
 pub fn kind_ends(proportions: &Proportions) -> [f64; 5] {
     let shares = proportions.shares();
@@ -325,7 +293,7 @@ pub fn kind_at(ends: &[f64; 5], unit: f64) -> Kind {
 }
 
 /// Refuse what cannot work.
-fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), OrderError> {
+fn check(workload: &Ycsb, share: Share) -> Result<(), OrderError> {
     let ensure = |good: bool, field, read: &dyn Display, allowed| {
         if good {
             Ok(())
@@ -336,18 +304,24 @@ fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), OrderErr
     let w = workload;
     let fraction = |value: f64| (0.0..=1.0).contains(&value);
     let shares = w.proportions.shares();
-    ensure(w.records > 0, "workload.records", &w.records, "at least 1")?;
+    ensure(w.records > 0, "work.records", &w.records, "at least 1")?;
     let keys = w
         .insert_start
         .checked_add(w.records)
         .and_then(|end| end.checked_add(w.expected_new_keys.unwrap_or(0)));
     ensure(
         keys.is_some_and(|keys| keys < 1 << 62),
-        "workload.records",
+        "work.records",
         &w.records,
         "key numbers below 2^62",
     )?;
-    ensure(field_count > 0, "fields", &field_count, "at least 1")?;
+    let fields = w.fields.len();
+    ensure(
+        (1..=MOST_FIELDS).contains(&fields),
+        "work.fields",
+        &fields,
+        "1 to a million",
+    )?;
     let of = (1..=MOST_SHARES).contains(&share.of);
     ensure(of, "share.of", &share.of, "1 to a million")?;
     ensure(
@@ -358,62 +332,64 @@ fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), OrderErr
     )?;
     ensure(
         shares.iter().all(|share| *share >= 0.0) && w.proportions.sum() > 0.0 && w.proportions.sum().is_finite(),
-        "workload.proportions",
+        "work.proportions",
         &format!("{shares:?}"),
         "numbers of at least 0 with a sum above 0",
     )?;
     let padding = w.zero_padding;
     ensure(
         padding <= MOST_DIGITS,
-        "workload.zero_padding",
+        "work.zero_padding",
         &padding,
         "up to 1024 digits",
     )?;
     let length = w.field_length;
     ensure(
         length <= MOST_BYTES,
-        "workload.field_length",
+        "work.field_length",
         &length,
         "up to 268435456 bytes",
     )?;
     let min_length = w.min_field_length;
     let lengths = w.field_length_distribution == LengthDistribution::Constant || min_length <= w.field_length;
-    ensure(lengths, "workload.min_field_length", &min_length, "up to field_length")?;
+    ensure(lengths, "work.min_field_length", &min_length, "up to field_length")?;
     let scans = (1..=w.max_scan_length).contains(&w.min_scan_length);
     ensure(
         scans,
-        "workload.min_scan_length",
+        "work.min_scan_length",
         &w.min_scan_length,
         "1 up to max_scan_length",
     )?;
     let scan_kind = w.scan_length_distribution != LengthDistribution::Constant;
     ensure(
         scan_kind,
-        "workload.scan_length_distribution",
+        "work.scan_length_distribution",
         &"constant",
         "uniform, zipfian",
     )?;
     let (data, operations) = (w.hotspot_data_fraction, w.hotspot_operation_fraction);
-    ensure(fraction(data), "workload.hotspot_data_fraction", &data, "0 to 1")?;
+    ensure(fraction(data), "work.hotspot_data_fraction", &data, "0 to 1")?;
     ensure(
         fraction(operations),
-        "workload.hotspot_operation_fraction",
+        "work.hotspot_operation_fraction",
         &operations,
         "0 to 1",
     )?;
     let (percentile, part) = (w.exponential_percentile, w.exponential_fraction);
     ensure(
         percentile > 0.0 && percentile < 100.0,
-        "workload.exponential_percentile",
+        "work.exponential_percentile",
         &percentile,
         "between 0 and 100",
     )?;
     ensure(
         part > 0.0 && part.is_finite(),
-        "workload.exponential_fraction",
+        "work.exponential_fraction",
         &part,
         "a number above 0",
-    )
+    )?;
+    let validated = w.validate_fraction;
+    ensure(fraction(validated), "work.validate_fraction", &validated, "0 to 1")
 }
 
 #[cfg(test)]

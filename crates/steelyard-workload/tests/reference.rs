@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use steelyard_wire::{Action, InsertOrder, LengthDistribution, Order, Proportions, RequestDistribution, Share};
 use steelyard_workload::random::{Purpose, Random, unit};
-use steelyard_workload::ycsb::{Stream, write_key, write_value};
+use steelyard_workload::ycsb::{Stream, ValueSeed, write_key, write_value};
 use steelyard_workload::ycsb_distributions::{
     Exponential, Hotspot, Latest, ScrambledZipfian, ZIPFIAN_CONSTANT, Zipfian, fnv_hash, uniform, zeta,
 };
@@ -40,7 +40,7 @@ fn hashes_and_key_names_are_equal() {
     for row in list(&reference["fnv_hash"]) {
         assert_eq!(fnv_hash(number(&row[0])), number(&row[1]), "{row}");
     }
-    let mut workload = order().workload.ycsb().unwrap().clone();
+    let mut workload = order().work.ycsb().unwrap().clone();
     for row in list(&reference["key_names"]) {
         workload.insert_order = match row[0].as_str().unwrap() {
             "hashed" => InsertOrder::Hashed,
@@ -99,12 +99,12 @@ fn values_for_given_random_numbers_are_equal() {
 #[test]
 fn sequential_kinds_and_value_bytes_are_equal() {
     let reference = reference();
-    let mut workload = order().workload.ycsb().unwrap().clone();
+    let mut workload = order().work.ycsb().unwrap().clone();
     let sequential = &reference["sequential"];
     workload.request_distribution = RequestDistribution::Sequential;
     workload.insert_start = number(&sequential["first"]);
     workload.records = number(&sequential["count"]);
-    let mut stream = Stream::new(&workload, 10, 1, Share::default(), Action::Load, 0).unwrap();
+    let mut stream = Stream::new(&workload, 1, Share::default(), Action::Load, 0).unwrap();
     for key in list(&sequential["values"]) {
         assert_eq!(stream.next().key, number(key));
     }
@@ -128,7 +128,7 @@ fn sequential_kinds_and_value_bytes_are_equal() {
     for row in list(&reference["value_bytes"]) {
         let expected: Vec<u8> = list(&row[1]).iter().map(|byte| number(byte) as u8).collect();
         assert_eq!(
-            steelyard_workload::ycsb::six_characters(number(&row[0]) as u32).to_vec(),
+            steelyard_workload::ycsb::six_characters(number(&row[0]) as u32).to_le_bytes()[..6].to_vec(),
             expected
         );
     }
@@ -214,7 +214,7 @@ fn chi_square_z(cells: &[Value], ours: impl Iterator<Item = u64>) -> f64 {
 
 #[test]
 fn values_have_the_lengths_asked_for() {
-    let mut workload = order().workload.ycsb().unwrap().clone();
+    let mut workload = order().work.ycsb().unwrap().clone();
     (workload.min_field_length, workload.field_length) = (10, 80);
     for (kind, range) in [
         (LengthDistribution::Constant, 80..=80),
@@ -224,11 +224,11 @@ fn values_have_the_lengths_asked_for() {
         workload.field_length_distribution = kind;
         for key in 0..500 {
             let mut value = Vec::new();
-            write_value(1, key, 3, 0, &workload, &mut value);
+            write_value(ValueSeed::new(1), key, 3, 0, &workload, &mut value);
             assert!(range.contains(&value.len()), "{kind:?} {}", value.len());
             assert!(value.iter().all(|byte| (0x20..=0x7f).contains(byte)));
             let mut other = Vec::new();
-            write_value(1, key, 3, 1, &workload, &mut other);
+            write_value(ValueSeed::new(1), key, 3, 1, &workload, &mut other);
             assert_ne!(value, other);
         }
     }

@@ -28,6 +28,7 @@ from steelyard.model.trial import TrialRecord
 def analyse(
     records: Sequence[TrialRecord], study: Study, *, seed: int, within: Within | None = None,
     floor: FoundFloor | None = None, plan: Plan | None = None, emulated: bool = False, look: int = 1,
+    of_system: Sequence[str] = (),
 ) -> Results:  # fmt: skip
     """All results for report and command line, from every sealed record (valid or not) of one study.
 
@@ -36,7 +37,7 @@ def analyse(
     `floor` is the noise floor that the store holds; verdicts are judged against it, control cells of the study first.
     `plan` says whether the study is finished, and is needed for its stopping rule, if it has one. `emulated`: whether
     the facts of any start say that its processors were emulated. `look`: which look at the study this is, from 1;
-    `study` has its confidence.
+    `study` has its confidence. `of_system`: sentences that the systems under test say of themselves.
     """
     decision = decision_of(plan, records, study)
     frame = replace(frame_of(records, study), look=look_of(plan, records, study, look, decision))
@@ -48,7 +49,7 @@ def analyse(
     results = _results(context)
     simulated = {one.settings.planted_contention is not None for one in records} == {True}
     limits = caveats(
-        study, results, records, simulated=simulated, emulated=emulated,
+        study, results, records, simulated=simulated, emulated=emulated, of_system=of_system, plan=plan,
         unsized=frame.data.height - context.sized.data.height,
     )  # fmt: skip
     return results.model_copy(
@@ -93,7 +94,7 @@ def _results(context: Context) -> Results:
         hard=frame.hard, size_factor=size_factor(frame),
         factor_asked=factor_asked(study, size_factor(frame), context.of(Comparison), frame.factors),
         trials=frame.data.height, used=used.height, starts=used["start"].n_unique(), shares=frame.shares,
-        look=frame.look, stopping=context.decision,
+        own_limits=frame.own_limits, look=frame.look, stopping=context.decision,
         rows={statistic.name: context.of(statistic.row) for statistic in every},
     )  # fmt: skip
     factor = results.factor_asked

@@ -55,6 +55,8 @@ class TrialFrame:
     warm_up_trials: int
     shares: tuple[str, ...] = ()
     """Resources that the nodes share in any trial: cpu, disk, clock, memory, kernel."""
+    own_limits: bool = False
+    """Whether each node has a processor limit of its own in every trial: a node then adds what its limit allows."""
     numbers: Mapping[str, Mapping[Level, float]] = field(default_factory=dict)
     """Factors whose levels have numbers, named ones and profiles: factor to level to number."""
     falling: Mapping[str, float] = field(default_factory=dict)
@@ -98,6 +100,7 @@ class TrialFrame:
             data=data, factors={name: tuple(levels) for name, levels in factors.items()},
             hard=tuple(name for name in hard if name in factors), warm_up_trials=warm_up_trials,
             shares=tuple(sorted({share for record in ordered for share in record.shares})),
+            own_limits=bool(ordered) and all(record.settings.node.cpus is not None for record in ordered),
             falling={one.start: still_falling(one.server_warm_up) for one in ordered if one.server_warm_up is not None},
         )  # fmt: skip
 

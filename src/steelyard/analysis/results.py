@@ -49,6 +49,8 @@ class Results(Value):
     used: int
     starts: int
     shares: tuple[str, ...]
+    own_limits: bool = False
+    """Whether each node had a processor limit of its own in every trial."""
     look: Look = ONE_LOOK
     """Which look at the study this is; its sentence precedes the answer."""
     answer: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ line, exports and reference take it from there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, Generic, Literal, TypeVar
@@ -63,8 +63,10 @@ class AroundActivity:
     """Response to its value in the window; without those that its operations, or readings of its nodes, do not
     support."""
     controls: Sequence[Mapping[str, float]]
-    """The same of each control in the trial's block, in the same seconds of its own trial: with the same settings but
-    the policy `none`."""
+    """The same of each control in the trial's block, which has the same settings but the policy `none`. Around the
+    first activity: from the time on at which the trial's policy, asked again of what the control measured, would have
+    changed its size in the same direction; without those in which it would not have. Around later ones, and of a policy
+    that follows no response: in the same seconds of its own trial."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,7 @@ class ActivityReturn:
 
 @dataclass(frozen=True)
 class AlignedTrial:
-    """A used trial around the decision for its first activity, second by second, and the same seconds of its
-    controls."""
+    """A used trial around the decision for its first activity, second by second, and its controls."""
 
     trial: Attempt
     kind: Literal["scale-out", "scale-in"]
@@ -90,7 +91,7 @@ class AlignedTrial:
     arrived_s: Sequence[float]
     """When each node of the activity came into service, or left, since the decision; in order."""
     controls: Sequence[Mapping[str, Mapping[int, float]]]
-    """The curves of each control in the trial's block, by the same seconds of its own trial."""
+    """The curves of each control in the trial's block, from the same times on as those of `AroundActivity`."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,16 @@ class Within:
     """Rows of the statistic `pooled_percentile`, computed while the histograms are read."""
     sampled: Sequence[Seconds] = ()
     """The seconds of the measures that the study names and that are means over time: a column each, and `place`."""
+    stages: Sequence[Seconds] = ()
+    """In place of seconds, a row for each stage of the jobs of trials that were jobs, with the samples of its end."""
     around: Sequence[AroundActivity] = ()
     """Windows around the activities of the trials, in order of time within each."""
     returns: Sequence[ActivityReturn] = ()
     aligned: Sequence[AlignedTrial] = ()
+    """The trials with activities around the first."""
+    over_objective: Mapping[Attempt, float] = field(default_factory=dict)
+    """Percent of the seconds of each trial in which the study's objective was not met; of responses that have a value
+    in each second."""
     """The trials with an activity, each around its first."""
 
 
@@ -149,6 +156,13 @@ class Context:
     def sized(self) -> TrialFrame:
         """The trials for statistics that read the number of nodes as a size (`frame.of_constant_size`)."""
         return of_constant_size(self.frame, self.study, self.records)
+
+    @cached_property
+    def seconds_of_constant_size(self) -> Sequence[Seconds]:
+        """The seconds of the trials whose cluster kept its size: in others a change of level is theirs to have."""
+        changed = {record.key for record in self.records if record.activities}
+        kept = ((of, [one for one in of.trials if one[0] not in changed]) for of in self.within.seconds)
+        return [Seconds(of.treatment, trials) for of, trials in kept if trials]
 
     @property
     def is_open(self) -> bool:

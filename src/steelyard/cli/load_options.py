@@ -23,7 +23,7 @@ Contact = Annotated[
         "--contact",
         "-c",
         metavar="ADDRESS[:PORT]",
-        help="A node of the cluster; several with commas. Token-aware routing needs all of them.",
+        help="A node; several with commas. The default port is the protocol's. Token-aware routing needs all nodes.",
     ),
 ]
 Create = Annotated[bool, typer.Option("--create", help="Create keyspace and tables where they are missing.")]
@@ -69,6 +69,10 @@ WarmUp = Annotated[
 Consistency = Annotated[
     str | None,
     typer.Option("--consistency", metavar="LEVEL", help="Consistency of reads and writes, such as ONE or QUORUM."),
+]
+Protocol = Annotated[
+    str | None,
+    typer.Option("--protocol", metavar="NAME", help="What servers speak: cql, resp, http, etcd or postgresql."),
 ]
 ReplicationFactor = Annotated[
     int,

@@ -40,7 +40,7 @@ def asking(can_ask: Callable[[], bool], says_yes: Callable[[PluginFile], bool]) 
             _keep(file)
             return
         raise StudyError(
-            f"{file.path} (sha256 {file.sha256}) would be executed as {file.seam} plug-in: read it, then add --trust, "
+            f"{file.path} (sha256 {file.sha256}) would be executed for the {file.seam}: look at it, then add --trust, "
             "or run the command at a terminal and say yes",
             key=f"{file.seam}.name",
             read=str(file.path),

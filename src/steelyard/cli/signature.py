@@ -30,6 +30,7 @@ def response_list(given: Iterable[str]) -> list[str]:
     return [name.strip() for option in given for name in option.split(",") if name.strip()]
 
 
+BenchProtocol = Annotated[str, typer.Option("--protocol", metavar="NAME", help="cql, resp, http, etcd or postgresql.")]
 StudyFile = Annotated[
     Path, typer.Argument(metavar="STUDY", help="The study file (TOML).", autocompletion=completion.study_files)
 ]
@@ -84,7 +85,7 @@ Trusted = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="Execute the Python files that the study names as plug-ins. Without it they are named and asked about.",
+        help="Execute the files that the study names: plug-ins, jobs. Without it they are named and asked about.",
     ),
 ]
 WithoutMissing = Annotated[

@@ -28,6 +28,7 @@ from steelyard.node.base import Node
 from steelyard.node.secrets import CQL_PASSWORD, CQL_USER
 from steelyard.node.tasks import together
 from steelyard.system.cassandra import _cql
+from steelyard.wire.order import Order, Tls
 from steelyard.wire.record import Connected, Done, Interval, Record, nothing_done
 from steelyard.wire.tables import Histogram, Sums, Tables
 
@@ -90,7 +91,7 @@ def credentials(user: str | None, password: str | None) -> dict[str, str]:
 
 
 async def drive(
-    order: Mapping[str, Any],
+    order: Order,
     *,
     workers: int = 1,
     variables: Mapping[str, str] | None = None,
@@ -100,7 +101,7 @@ async def drive(
     stop: asyncio.Event | None = None,
     silence_limit_s: float = SILENCE_LIMIT_S,
 ) -> LoadResult:
-    """Run an order (a dict as the agent reads it, see schema/order.example.json) with `steelyard-agent load`.
+    """Run an order with `steelyard-agent load`.
 
     It continues without contacts that do not answer, as long as one does (`Connected.absent`), and ends `DRAIN_S` and
     the answers to what is in flight after a time limit, unless the order says otherwise.
@@ -131,13 +132,14 @@ async def drive(
                 if on_phase is not None:
                     on_phase(record.phase, phases[record.phase])
 
-    silence_s = silence_limit_s + float(order.get("interval_s", 0.0))
+    silence_s = silence_limit_s + order.interval_s
+    outside = {"some_contacts": True, "drain_s": DRAIN_S}
+    unsaid = {name: value for name, value in outside.items() if name not in order.model_fields_set}
     with tempfile.TemporaryDirectory(prefix="steelyard-load-") as folder, _signals(asked) as twice:
         node = Node("load", "load", "127.0.0.1", (), Path(folder), environment=dict(variables or {}))
         try:
             async with asyncio.timeout(silence_s) as limit:
-                outside = {"some_contacts": True, "drain_s": DRAIN_S, **order}
-                await _until_the_end(outside, node, take, workers, asked)
+                await _until_the_end(order.model_copy(update=unsaid), node, take, workers, asked)
         except asyncio.CancelledError:
             if twice.is_set():
                 raise KeyboardInterrupt from None
@@ -151,7 +153,7 @@ async def drive(
 
 
 async def _until_the_end(
-    order: Mapping[str, Any],
+    order: Order,
     node: Node,
     take: Callable[[str, Record], None],
     workers: int,
@@ -198,7 +200,7 @@ async def cql(
     statements: Sequence[str],
     *,
     variables: Mapping[str, str] | None = None,
-    tls: Mapping[str, str | None] | None = None,
+    tls: Tls | None = None,
     timeout_s: float = _cql.TIMEOUT_S,
 ) -> tuple[tuple[dict[str, Any], ...], ...]:
     """The rows of each statement, executed in order on the first contact (`address:port`) that is not away.
@@ -216,15 +218,15 @@ async def cql(
     return await _cql.ask(node, int(port), statements, timeout_s=timeout_s, options=options)
 
 
-def _options(tls: Mapping[str, str | None] | None) -> list[str]:
+def _options(tls: Tls | None) -> list[str]:
     """The agent's options for an order's `tls`."""
     if tls is None:
         return []
-    return ["--tls", *(word for name, value in tls.items() if value is not None for word in (f"--tls-{name}", value))]
+    return ["--tls", *(word for name, value in tls.model_dump().items() for word in (f"--tls-{name}", value))]
 
 
 async def discover(
-    contacts: Sequence[str], *, variables: Mapping[str, str] | None = None, tls: Mapping[str, str] | None = None
+    contacts: Sequence[str], *, variables: Mapping[str, str] | None = None, tls: Tls | None = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """All nodes in the data centre of the first contact that answers, `contacts` first, as client libraries find them;
     and the discovered nodes that cannot be reached from here. Raises the same errors as `cql`."""

@@ -7,8 +7,7 @@ neither blames the cluster for errors nor lets a cluster look good that could no
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from steelyard.format import number
 from steelyard.wire.record import Done
@@ -21,12 +20,6 @@ DRAIN_S: Final = 2.0
 """Time after a time limit in which operations due before it are still sent."""
 
 
-def asked_per_s(schedule: Mapping[str, Any]) -> float | None:
-    """The rate of an order's schedule; None for a closed loop, and where it varies."""
-    rate = schedule.get("rate_per_s")
-    return float(rate) if isinstance(rate, int | float) else None
-
-
 def least_per_s(totals: Done, rate_per_s: float) -> float:
     """The rate of answers from which the offered one counts as reached."""
     return rate_per_s * (LEAST_SHARE - CHANCE / math.sqrt(max(1, due(totals))))
@@ -37,8 +30,9 @@ def due(totals: Done) -> int:
     return totals.operations + totals.errors + totals.unsent
 
 
-def sentences(totals: Done, schedule: Mapping[str, Any], duration_s: float | None) -> list[str]:
-    """Operations not sent, and the rate not reached; none if the rate was reached."""
+def sentences(totals: Done, asked_per_s: float | None, duration_s: float | None) -> list[str]:
+    """Operations not sent, and the rate not reached; none if the rate was reached. `asked_per_s`: None for a closed
+    loop, and where the rate varies."""
     lines = []
     if totals.unsent:
         ending = (
@@ -47,10 +41,9 @@ def sentences(totals: Done, schedule: Mapping[str, Any], duration_s: float | Non
         lines.append(
             f"{totals.unsent:,} of {due(totals):,} operations were due and not sent: neither done nor failed{ending}"
         )
-    asked = asked_per_s(schedule)
-    if asked is not None and due(totals) and totals.rate_per_s < least_per_s(totals, asked):
+    if asked_per_s is not None and due(totals) and totals.rate_per_s < least_per_s(totals, asked_per_s):
         lines.append(
-            f"the rate was not reached: asked {rate_words(asked)}/s, reached {rate_words(totals.rate_per_s)}/s"
+            f"the rate was not reached: asked {rate_words(asked_per_s)}/s, reached {rate_words(totals.rate_per_s)}/s"
         )
     return lines
 

@@ -11,15 +11,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.model.errors import EngineError
+from steelyard.wire.order import CqlTarget, Order
+from steelyard.wire.program import (
+    DrawnKeys,
+    Execute,
+    ExistingKeys,
+    OperationSpec,
+    Program,
+    StatementSpec,
+    Step,
+    StressColumn,
+    StressKey,
+)
+from steelyard.wire.schedule import Closed, Steady
 
 TABLE = re.compile(r"""\b(?:from|into|update)\s+(?:"?\w+"?\.)?"?standard1"?(?!\w)""", re.IGNORECASE)
-KEY_SIZE = 10
 LOOKED_AT = (
-    *("contacts", "keyspace", "action", "workload", "schedule", "stop", "warm_up_s", "routing", "interval_s"),
+    *("contacts", "keyspace", "action", "schedule", "stop", "warm_up_s", "routing", "interval_s"),
     *("read_consistency", "write_consistency"),
 )
 WITHOUT_MEANING = (
-    *("format", "protocol", "table", "key", "fields", "share", "serial_consistency", "backlog_limit", "discover"),
+    *("format", "protocol", "table", "key", "share", "serial_consistency", "backlog_limit", "discover"),
     *("seed", "timeout_ms", "connections_per_node"),
 )
 """Fields without effect for these statements; the reference page describes the tool's behaviour for the last three."""
@@ -29,6 +41,7 @@ NO_JMX_PORT = 1
 port."""
 
 Json = Mapping[str, Any]
+"""A distribution."""
 
 
 def refused(what: str, allowed: str) -> EngineError:
@@ -63,157 +76,164 @@ class Line:
     names: Mapping[str, str]
 
 
-def line(order: Json, index: int, of: int) -> Line:
+@dataclass(frozen=True)
+class _Asked:
+    """An order of this tool's kind: its work is a program, its target speaks CQL."""
+
+    order: Order
+    program: Program
+    target: CqlTarget
+
+
+def line(order: Order, index: int, of: int) -> Line:
     """The arguments for load node `index` of `of`. Raises EngineError for anything that the tool does not support."""
-    program = order["workload"]
-    if program.get("kind") != "program":
-        raise refused(f"a workload of kind {program.get('kind')!r}", "the workload stress")
-    for name, value in order.items():
-        if name not in (*LOOKED_AT, *WITHOUT_MEANING) and value:
+    program, target = order.work, order.target
+    if not isinstance(program, Program):
+        raise refused(f"a workload of kind {program.kind!r}", "the workload stress")
+    if not isinstance(target, CqlTarget):
+        raise refused(f"a load over {target.protocol}", "CQL")
+    for name, value in order.said():
+        if name not in (*LOOKED_AT, *WITHOUT_MEANING):
             raise refused(f"{name} = {value!r}", "a plain connection, one phase")
-    statements = {statement["name"]: _statement(statement) for statement in program["statements"]}
-    columns = _columns(program["statements"])
-    if order["action"] == "populate":
-        return _populate(order, statements, columns, index, of)
-    return _load(order, statements, columns, index, of)
+    statements = {statement.name: _statement(statement) for statement in program.statements}
+    columns = _columns(program.statements)
+    asked = _Asked(order, program, target)
+    if order.action == "populate":
+        return _populate(asked, statements, columns, index, of)
+    return _load(asked, statements, columns, index, of)
 
 
-def _populate(order: Json, statements: Mapping[str, str], columns: Columns, index: int, of: int) -> Line:
-    program = order["workload"]
-    if int(program.get("populate_stride", 1)) != 1 or _kind(program["populate"], statements) != "write":
+def _populate(asked: _Asked, statements: Mapping[str, str], columns: Columns, index: int, of: int) -> Line:
+    order, program = asked.order, asked.program
+    if program.populate_stride != 1 or _kind(program.populate, statements) != "write":
         raise refused("the operation that fills the table", "one write of standard1 for each key")
-    first, beyond = _part(int(program["records"]), index, of)
+    first, beyond = _part(program.records, index, of)
     words = ("write", f"n={beyond - first}", f"keysize={columns.key_size}")
-    common = _common(order, columns, order["write_consistency"], validated=True)
+    common = _common(asked, columns, asked.target.write_consistency, validated=True)
     population = ("-pop", f"seq={first + 1}..{beyond}")
     return Line((*words, *common, *population, *_rate(order, index, of)), {"WRITE": "write"})
 
 
-def _load(order: Json, statements: Mapping[str, str], columns: Columns, index: int, of: int) -> Line:
-    program = order["workload"]
-    by_kind: dict[str, Json] = {}
-    for operation in program["operations"]:
-        kind = _kind(operation["steps"], statements)
+def _load(asked: _Asked, statements: Mapping[str, str], columns: Columns, index: int, of: int) -> Line:
+    order, program = asked.order, asked.program
+    by_kind: dict[str, OperationSpec] = {}
+    for operation in program.operations:
+        kind = _kind(operation.steps, statements)
         if kind in by_kind:
-            raise refused(
-                f"two operations that {kind}: {by_kind[kind]['name']!r} and {operation['name']!r}", "one of each"
-            )
-        if operation["weight"] > 0:
+            raise refused(f"two operations that {kind}: {by_kind[kind].name!r} and {operation.name!r}", "one of each")
+        if operation.weight > 0:
             by_kind[kind] = operation
-    fraction = float(program.get("validate_fraction") or 0.0)
+    fraction = program.validate_fraction
     if fraction not in (0.0, 1.0):
         raise refused(f"validate_fraction = {fraction:g}", "0 or 1")
-    common = _common(order, columns, _consistency(order, by_kind), validated=fraction == 1.0)
-    words = (*_command(order, by_kind), f"keysize={columns.key_size}", *_length(order, index, of))
-    population = ("-pop", _population(order, tuple(by_kind.values()), of))
-    names = {kind.upper(): str(operation["name"]) for kind, operation in by_kind.items()}
+    common = _common(asked, columns, _consistency(asked.target, by_kind), validated=fraction == 1.0)
+    words = (*_command(program, by_kind), f"keysize={columns.key_size}", *_length(order, index, of))
+    population = ("-pop", _population(program, tuple(by_kind.values()), of))
+    names = {kind.upper(): operation.name for kind, operation in by_kind.items()}
     return Line((*words, *common, *population, *_rate(order, index, of)), names)
 
 
-def _command(order: Json, by_kind: Mapping[str, Json]) -> tuple[str, ...]:
-    clustering = order["workload"].get("clustering")
+def _command(program: Program, by_kind: Mapping[str, OperationSpec]) -> tuple[str, ...]:
+    clustering = program.clustering
     if len(by_kind) == 1:
         return (next(iter(by_kind)),)
-    ratio = ",".join(f"{kind}={operation['weight']:g}" for kind, operation in sorted(by_kind.items()))
+    ratio = ",".join(f"{kind}={operation.weight:g}" for kind, operation in sorted(by_kind.items()))
     return ("mixed", f"ratio({ratio})", f"clustering={distribution(clustering) if clustering else 'FIXED(1)'}")
 
 
-def _common(order: Json, columns: Columns, consistency: str, *, validated: bool) -> tuple[str, ...]:
-    if order["routing"] != "token":
-        raise refused(f"load.routing = {order['routing']!r}", "token")
+def _common(asked: _Asked, columns: Columns, consistency: str, *, validated: bool) -> tuple[str, ...]:
+    order, target = asked.order, asked.target
+    if target.routing != "token":
+        raise refused(f"load.routing = {target.routing!r}", "token")
     if consistency not in CONSISTENCIES:
         raise refused(f"consistency {consistency}", ", ".join(CONSISTENCIES))
-    contacts = [contact.rpartition(":") for contact in order["contacts"]]
+    contacts = [contact.rpartition(":") for contact in order.contacts]
     ports = sorted({port for _, _, port in contacts})
     if len(ports) != 1:
         raise refused(f"nodes that listen on several ports ({', '.join(ports)})", "one port for all")
     return (
         *("no-warmup", f"cl={consistency}", *columns.words),
-        *("-schema", f"keyspace={order['keyspace']}", "-node", ",".join(name.strip("[]") for name, _, _ in contacts)),
+        *("-schema", f"keyspace={target.keyspace}", "-node", ",".join(name.strip("[]") for name, _, _ in contacts)),
         *("-port", f"native={ports[0]}", f"jmx={NO_JMX_PORT}", "-mode", "native", "cql3"),
         *("-errors", "ignore", "retries=0", *(() if validated else ("skip-read-validation",))),
-        *("-log", "hdrfile=/dev/stdout", f"interval={round(order['interval_s'] * 1000)}ms", "no-settings"),
+        *("-log", "hdrfile=/dev/stdout", f"interval={round(order.interval_s * 1000)}ms", "no-settings"),
     )
 
 
-def _statement(statement: Json) -> str:
+def _statement(statement: StatementSpec) -> str:
     """The kind of a statement: `read` or `write`."""
-    makes = [value["make"]["kind"] for value in statement.get("values", ())]
-    cql = str(statement["cql"])
+    makes = [value.make.kind for value in statement.values]
+    cql = statement.cql
     own = TABLE.search(cql) is not None and makes.count("stress-key") == 1
     for key in ("consistency", "conditional", "page_rows"):
-        if statement.get(key):
-            raise refused(
-                f"statement {statement['name']!r}: {key} = {statement[key]!r}", "plain reads and writes of a row"
-            )
+        if value := getattr(statement, key):
+            raise refused(f"statement {statement.name!r}: {key} = {value!r}", "plain reads and writes of a row")
     if own and makes == ["stress-key"] and cql.lstrip()[:6].upper() == "SELECT":
         return "read"
     if own and len(makes) > 1 and makes.count("stress-column") == len(makes) - 1 and " USING " not in cql.upper():
         return "write"
-    raise refused(f"statement {statement['name']!r}", "reads and writes of the rows of its own table standard1")
+    raise refused(f"statement {statement.name!r}", "reads and writes of the rows of its own table standard1")
 
 
-def _kind(steps: Sequence[Json], statements: Mapping[str, str]) -> str:
-    if len(steps) != 1 or steps[0]["kind"] != "execute":
+def _kind(steps: Sequence[Step], statements: Mapping[str, str]) -> str:
+    if len(steps) != 1 or not isinstance(steps[0], Execute):
         raise refused("operations of several requests, or batches", "one statement per operation")
-    return statements[steps[0]["statement"]]
+    return statements[steps[0].statement]
 
 
-def _columns(statements: Sequence[Json]) -> Columns:
+def _columns(statements: Sequence[StatementSpec]) -> Columns:
     """The columns of the statements: from a write, or from a read with expected values."""
     by_statement: dict[str, Columns] = {}
     for statement in statements:
-        values = [*statement.get("values", ()), *statement.get("expect", ())]
-        makes = [value["make"] for value in values]
-        columns = [make for make in makes if make["kind"] == "stress-column"]
+        makes = [value.make for value in (*statement.values, *statement.expect)]
+        columns = [make for make in makes if isinstance(make, StressColumn)]
         if not columns:
             continue
-        sizes = {distribution(make["size"]) for make in columns}
-        key_sizes = {int(make.get("key_size", KEY_SIZE)) for make in columns}
-        key_sizes |= {int(make["size"]) for make in makes if make["kind"] == "stress-key"}
+        sizes = {distribution(make.size) for make in columns}
+        key_sizes = {make.key_size for make in columns}
+        key_sizes |= {make.size for make in makes if isinstance(make, StressKey)}
         if len(sizes) != 1 or len(key_sizes) != 1:
             raise refused("columns of several size distributions, or keys of several sizes", "one for all")
-        names = tuple(sorted(str(make.get("named") or f"C{make['column']}") for make in columns))
-        by_statement[statement["name"]] = Columns(names, sizes.pop(), key_sizes.pop())
+        names = tuple(sorted(make.named or f"C{make.column}" for make in columns))
+        by_statement[statement.name] = Columns(names, sizes.pop(), key_sizes.pop())
     if len(set(by_statement.values())) != 1:
         what = "statements that say nothing of columns" if not by_statement else "statements of different columns"
         raise refused(what, "reads and writes of whole rows, one of them a write or with values to expect")
     return next(iter(by_statement.values()))
 
 
-def _consistency(order: Json, by_kind: Mapping[str, Json]) -> str:
-    wanted = {kind: str(order[f"{kind}_consistency"]) for kind in by_kind}
+def _consistency(target: CqlTarget, by_kind: Mapping[str, OperationSpec]) -> str:
+    wanted = {kind: str(getattr(target, f"{kind}_consistency")) for kind in by_kind}
     if len(set(wanted.values())) != 1:
         raise refused(f"reads at {wanted['read']} and writes at {wanted['write']}", "one consistency level for both")
     return next(iter(wanted.values()))
 
 
-def _length(order: Json, index: int, of: int) -> tuple[str, ...]:
-    stop, warm_up_s = order["stop"], float(order.get("warm_up_s") or 0.0)
-    operations, duration_s = stop.get("operations"), stop.get("duration_s")
+def _length(order: Order, index: int, of: int) -> tuple[str, ...]:
+    warm_up_s, operations, duration_s = order.warm_up_s, order.stop.operations, order.stop.duration_s
     if operations and duration_s:
         raise refused("both load.operations and load.duration_s", "one of them")
     if operations:
         if warm_up_s:
             raise refused("load.warm_up_s with load.operations", "a warm-up with load.duration_s")
-        first, beyond = _part(int(operations), index, of)
+        first, beyond = _part(operations, index, of)
         return (f"n={beyond - first}",)
-    whole_s = float(duration_s or 0.0) + warm_up_s
+    whole_s = (duration_s or 0.0) + warm_up_s
     if whole_s != int(whole_s) or warm_up_s != int(warm_up_s):
         raise refused(f"{whole_s:g} s of load, {warm_up_s:g} s of them warm-up", "whole seconds")
     return (f"duration={whole_s:.0f}s",)
 
 
-def _rate(order: Json, index: int, of: int) -> tuple[str, ...]:
-    schedule = order["schedule"]
-    if schedule["kind"] == "closed":
-        return ("-rate", f"threads={_threads(int(schedule['threads']), index, of)}")
-    if schedule["kind"] != "constant":
-        raise refused(f"schedule {schedule['kind']!r}", "closed, constant")
-    rate_per_s = float(schedule["rate_per_s"]) / of
+def _rate(order: Order, index: int, of: int) -> tuple[str, ...]:
+    schedule = order.schedule
+    if isinstance(schedule, Closed):
+        return ("-rate", f"threads={_threads(schedule.threads, index, of)}")
+    if not isinstance(schedule, Steady) or schedule.kind != "constant":
+        raise refused(f"schedule {schedule.kind!r}", "closed, constant")
+    rate_per_s = schedule.rate_per_s / of
     if rate_per_s != int(rate_per_s):
         raise refused(f"{rate_per_s:g} operations/s a load node", "whole numbers")
-    threads = _threads(int(schedule["in_flight"]), index, of)
+    threads = _threads(schedule.in_flight, index, of)
     return ("-rate", f"threads={threads}", f"fixed={rate_per_s:.0f}/s")
 
 
@@ -227,16 +247,18 @@ def _part(whole: int, index: int, of: int) -> tuple[int, int]:
     return whole * index // of, whole * (index + 1) // of
 
 
-def _population(order: Json, operations: Sequence[Json], of: int) -> str:
+def _population(program: Program, operations: Sequence[OperationSpec], of: int) -> str:
     """The word of -pop: keys of an order begin with 0, seeds of the tool with 1."""
-    keys = [operation["keys"] for operation in operations]
-    if not keys or any(one != keys[0] for one in keys):
+    every = [operation.keys for operation in operations]
+    if not every or any(one != every[0] for one in every):
         raise refused("operations that choose their keys differently", "one distribution for all")
-    if keys[0]["kind"] == "existing" and keys[0]["distribution"] == "uniform":
-        return f"dist=UNIFORM(1..{order['workload']['records']})"
-    if keys[0]["kind"] != "drawn":
-        raise refused(f"keys {dict(keys[0])!r}", "keys that are drawn from a distribution of numbers, or uniform")
-    number = keys[0]["number"]
+    keys = every[0]
+    if isinstance(keys, ExistingKeys) and keys.distribution == "uniform":
+        return f"dist=UNIFORM(1..{program.records})"
+    if not isinstance(keys, DrawnKeys):
+        what = f"keys {keys.model_dump()!r}"
+        raise refused(what, "keys that are drawn from a distribution of numbers, or uniform")
+    number = keys.number
     if number["name"] == "sequence":
         if of > 1:
             raise refused("keys in sequence from several load nodes", "one load node, or keys that are drawn")

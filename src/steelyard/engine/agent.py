@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +18,11 @@ from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.files import put
-from steelyard.node.secrets import cql_credentials
+from steelyard.node.secrets import load_credentials
 from steelyard.node.tasks import together
+from steelyard.wire.order import Order, Share
 from steelyard.wire.record import Connected, Failure, Record, RecordError, parse
+from steelyard.wire.schedule import Schedule, Trace, in_flight, with_in_flight
 from steelyard.wire.word import Go, PhaseWord, Stop, Word
 from steelyard.wire.word import line_of as word_line
 
@@ -41,14 +42,14 @@ class AgentEngine:
 
     async def drive(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         nodes: Sequence[Node],
         on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
         """Run an order. Raises EngineError if the generator fails or does not end in time."""
-        if len(nodes) > 1 and order["action"] == "load":
-            await _talk({**order, "go": True}, nodes, on_record, lambda talk: talk.go(), timeout_s)
+        if len(nodes) > 1 and order.action == "load":
+            await _talk(order.model_copy(update={"go": True}), nodes, on_record, lambda talk: talk.go(), timeout_s)
             return
         shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
         pairs = zip(shares, nodes, strict=True)
@@ -57,7 +58,7 @@ class AgentEngine:
 
     async def drive_by_words(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         nodes: Sequence[Node],
         on_record: Callable[[str, Record], None],
         phases: AsyncIterator[PhaseWord],
@@ -73,7 +74,7 @@ class AgentEngine:
 
 
 async def _talk(
-    order: Mapping[str, Any],
+    order: Order,
     nodes: Sequence[Node],
     on_record: Callable[[str, Record], None],
     saying: Callable[[Talk], Coroutine[Any, Any, None]],
@@ -113,7 +114,7 @@ class Talk:
         """By the place of the node among the load nodes."""
         self._last_said = False
 
-    async def carry_out(self, order: Mapping[str, Any], node: Node, place: int) -> None:
+    async def carry_out(self, order: Order, node: Node, place: int) -> None:
         """Run the generator of one node to its end. Raises EngineError if that comes before the last word."""
 
         def started(process: asyncio.subprocess.Process) -> None:
@@ -165,7 +166,7 @@ def _share_of_word(word: Word, index: int, of: int) -> Word:
 
 
 async def carry_out(
-    order: Mapping[str, Any],
+    order: Order,
     node: Node,
     on_record: Callable[[str, Record], None],
     *,
@@ -177,7 +178,7 @@ async def carry_out(
     standard input if there are to be `words`. Raises EngineError, with the generator's message, if it fails."""
     path = node.folder / "order.json"
     order = await _with_files(order, node)
-    await put(node, path, json.dumps(order, indent=1).encode())
+    await put(node, path, order.text.encode())
     argv = [agent.on(node), "load", "--order", str(path), "--workers", str(workers)]
     stdin = asyncio.subprocess.PIPE if words else asyncio.subprocess.DEVNULL
     with tempfile.NamedTemporaryFile(prefix="steelyard-load-") as errors:
@@ -193,7 +194,7 @@ async def _carry_out(
     on_start: Callable[[asyncio.subprocess.Process], None] | None,
 ) -> None:
     pipe = asyncio.subprocess.PIPE
-    process = await spawn(node, argv, stdin=stdin, stdout=pipe, stderr=errors, variables=cql_credentials())
+    process = await spawn(node, argv, stdin=stdin, stdout=pipe, stderr=errors, variables=load_credentials())
     failure: Failure | None = None
     try:
         if on_start is not None:
@@ -215,11 +216,11 @@ async def _carry_out(
         raise EngineError(f"{node.name}: the load generator exited with code {code}: {tail}")
 
 
-async def _with_files(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
+async def _with_files(order: Order, node: Node) -> Order:
     """The order with its files (traces, the certificate of the cluster) copied to a node that does not see this
     machine's."""
     if node.programs == "same":
-        return dict(order)
+        return order
     path_by_file: dict[str, str] = {}
 
     async def bring(file: str) -> str:
@@ -229,35 +230,29 @@ async def _with_files(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
             path_by_file[file] = str(path)
         return path_by_file[file]
 
-    async def with_trace(schedule: Mapping[str, Any]) -> dict[str, Any]:
-        return {**schedule, "file": await bring(schedule["file"])} if "file" in schedule else dict(schedule)
+    async def with_trace(schedule: Schedule) -> Schedule:
+        if not isinstance(schedule, Trace):
+            return schedule
+        return schedule.model_copy(update={"file": await bring(schedule.file)})
 
-    rewritten = {**order, "schedule": await with_trace(order["schedule"])}
-    if "phases" in order:
-        rewritten["phases"] = [{**phase, "schedule": await with_trace(phase["schedule"])} for phase in order["phases"]]
-    if order.get("tls"):
-        named = {name: order["tls"][name] for name in TLS_FILES if order["tls"].get(name)}
-        rewritten["tls"] = {**order["tls"], **{name: await bring(file) for name, file in named.items()}}
-    return rewritten
+    tls = order.tls
+    if tls is not None:
+        named = {name: file for name in TLS_FILES if (file := getattr(tls, name))}
+        tls = tls.model_copy(update={name: await bring(file) for name, file in named.items()})
+    schedules = [await with_trace(schedule) for schedule in order.schedules]
+    return order.with_schedules(schedules).model_copy(update={"tls": tls})
 
 
-def _share(order: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
+def _share(order: Order, index: int, of: int) -> Order:
     """The share of one load node: every `of`-th operation, and its part of the operations in flight."""
-
-    shared = {**order, "schedule": _part(order["schedule"], index, of), "share": {"index": index, "of": of}}
-    if "phases" in order:
-        shared["phases"] = [{**phase, "schedule": _part(phase["schedule"], index, of)} for phase in order["phases"]]
-    return shared
+    parts = [_part(schedule, index, of) for schedule in order.schedules]
+    return order.with_schedules(parts).model_copy(update={"share": Share(index=index, of=of)})
 
 
-def _part(schedule: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
+def _part(schedule: Schedule, index: int, of: int) -> Schedule:
     """A schedule with one load node's part of the in-flight slots."""
-    mine = dict(schedule)
-    for key in ("threads", "in_flight"):
-        if key in mine:
-            whole, rest = divmod(mine[key], of)
-            mine[key] = max(1, whole + (1 if index < rest else 0))
-    return mine
+    whole, rest = divmod(in_flight(schedule), of)
+    return with_in_flight(schedule, max(1, whole + (1 if index < rest else 0)))
 
 
 def _parse(line: bytes, node: str) -> Record:

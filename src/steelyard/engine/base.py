@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Literal, Protocol, runtime_checkable
 
 from steelyard.node.base import Node
+from steelyard.wire.order import Order
 from steelyard.wire.record import Record
 from steelyard.wire.word import PhaseWord
 
@@ -15,7 +16,7 @@ class Engine(Protocol):
 
     async def drive(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         nodes: Sequence[Node],
         on_record: Callable[[str, Record], None],
         timeout_s: float,
@@ -38,7 +39,7 @@ class DrivenByWords(Protocol):
 
     async def drive_by_words(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         nodes: Sequence[Node],
         on_record: Callable[[str, Record], None],
         phases: AsyncIterator[PhaseWord],
@@ -83,7 +84,7 @@ class Fetched(Protocol):
 class Selective(Protocol):
     """Ability: refuses unsupported orders before anything starts."""
 
-    def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
+    def check(self, order: Order, load_nodes: int) -> None:
         """Raises EngineError, with what is allowed, for an order that `drive` would refuse, or if the tool is not
         installed."""
         ...

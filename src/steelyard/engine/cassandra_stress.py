@@ -12,9 +12,9 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from steelyard.engine import _stress_tool as tool
 from steelyard.engine._stress_line import Line, line
@@ -25,6 +25,7 @@ from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.folders import cache_folder
 from steelyard.node.tasks import together
+from steelyard.wire.order import Order
 from steelyard.wire.record import FORMAT, Hello, Interval, Record
 
 DRAIN_GRACE_S = 15.0
@@ -49,14 +50,14 @@ class CassandraStress:
         """Fetch the tool. Slow only the first time. Raises EngineError."""
         await tool.ensure(cache_folder(), log.info)
 
-    def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
+    def check(self, order: Order, load_nodes: int) -> None:
         """Raises EngineError for anything that the tool does not support, or if it is not installed."""
         line(order, 0, load_nodes)
         tool.installed(cache_folder())
 
     async def drive(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         nodes: Sequence[Node],
         on_record: Callable[[str, Record], None],
         timeout_s: float,
@@ -76,10 +77,10 @@ class CassandraStress:
 
 
 async def _drive_one(
-    program: tool.Tool, order: Mapping[str, Any], own: Line, node: Node, on_record: Callable[[str, Record], None]
+    program: tool.Tool, order: Order, own: Line, node: Node, on_record: Callable[[str, Record], None]
 ) -> None:
-    phase = "populate" if order["action"] == "populate" else "measure"
-    output = Output(own.names, order["contacts"], phase, float(order.get("warm_up_s") or 0.0))
+    phase = "populate" if order.action == "populate" else "measure"
+    output = Output(own.names, order.contacts, phase, order.warm_up_s)
     version = f"{CassandraStress.name} {CassandraStress.version}"
     on_record(node.name, Hello(format=FORMAT, agent=version, optimised=True, t_s=time.time()))
     errors = node.folder / STDERR

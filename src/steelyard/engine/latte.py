@@ -30,7 +30,9 @@ from steelyard.node.command import end, spawn
 from steelyard.node.files import put
 from steelyard.node.folders import cache_folder
 from steelyard.node.tasks import together
+from steelyard.wire.order import Order
 from steelyard.wire.record import FORMAT, Connected, Counts, Done, Hello, Interval, Record, Summary
+from steelyard.wire.schedule import Closed, in_flight
 
 VERSION = "0.29.0"
 VARIABLE = "STEELYARD_LATTE"
@@ -38,10 +40,10 @@ BUILD_TIMEOUT_S = 3600.0
 """About 400 crates, optimised: minutes on a fast machine."""
 DRAIN_GRACE_S = 15.0
 LOOKED_AT = (
-    *("contacts", "keyspace", "action", "workload", "schedule", "stop", "warm_up_s", "interval_s", "seed"),
+    *("contacts", "keyspace", "action", "schedule", "stop", "warm_up_s", "interval_s", "seed"),
     *("read_consistency", "write_consistency", "timeout_ms", "routing", "phases"),
 )
-WITHOUT_MEANING = ("format", "protocol", "table", "key", "fields", "share", "backlog_limit", "discover")
+WITHOUT_MEANING = ("format", "protocol", "table", "key", "share", "backlog_limit", "discover")
 """Fields without effect for a closed loop of these statements."""
 APART = 10**12
 """Offset between the load nodes' cycle counters; each node's keys are functions of its counter."""
@@ -98,25 +100,26 @@ class LatteEngine:
         """Build latte. Slow only the first time. Raises EngineError."""
         await _build()
 
-    def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
+    def check(self, order: Order, load_nodes: int) -> None:
         """Raises EngineError for anything that latte does not support, or if it is not installed."""
-        if order["schedule"]["kind"] != "closed":
+        _, target = latte_script.asked(order)
+        if not isinstance(order.schedule, Closed):
             raise latte_script.refused(
-                f"schedule {order['schedule']['kind']!r}: it has no times at which operations are due", "closed"
+                f"schedule {order.schedule.kind!r}: it has no times at which operations are due", "closed"
             )
-        if order.get("phases"):
+        if order.phases:
             raise latte_script.refused("several phases", "one, with load.operations or load.duration_s")
-        if order["routing"] != "token":
-            raise latte_script.refused(f"load.routing = {order['routing']!r}", "token")
-        for name, value in order.items():
-            if name not in (*LOOKED_AT, *WITHOUT_MEANING) and value:
+        if target.routing != "token":
+            raise latte_script.refused(f"load.routing = {target.routing!r}", "token")
+        for name, value in order.said():
+            if name not in (*LOOKED_AT, *WITHOUT_MEANING):
                 raise latte_script.refused(f"{name} = {value!r}", "one plain connection to each node")
         latte_script.script(order)
         find()
 
     async def drive(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         nodes: Sequence[Node],
         on_record: Callable[[str, Record], None],
         timeout_s: float,
@@ -136,7 +139,7 @@ class LatteEngine:
 
     async def _drive_one(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         text: str,
         node: Node,
         index: int,
@@ -147,7 +150,7 @@ class LatteEngine:
         log = node.folder / "latte.log"
         await put(node, script, text.encode())
         on_record(node.name, Hello(format=FORMAT, agent="latte", optimised=True, t_s=time.time()))
-        contacts = tuple(order["contacts"])
+        contacts = order.contacts
         on_record(node.name, Connected(nodes=contacts, connections=len(contacts), server="unknown"))
         argv = _argv(order, program, script, report, index, of)
         began_s = time.time()
@@ -159,39 +162,39 @@ class LatteEngine:
         if code != 0:
             tail = log.read_text(errors="replace")[-500:].strip()
             raise EngineError(f"{node.name}: latte exited with code {code}: {tail}")
-        if order["action"] == "populate":
+        if order.action == "populate":
             on_record(node.name, populated(order, began_s, time.time()))
             return
         for record in records(json.loads(report.read_text()), order):
             on_record(node.name, record)
 
 
-def _argv(order: Mapping[str, Any], program: Path, script: Path, report: Path, index: int, of: int) -> list[str]:
-    in_flight = max(1, int(order["schedule"]["threads"]) // of)
-    consistency = order["write_consistency"]
-    if order["action"] == "populate":
-        words = ["load", str(script), *order["contacts"], "-q", "--concurrency", str(in_flight)]
+def _argv(order: Order, program: Path, script: Path, report: Path, index: int, of: int) -> list[str]:
+    _, target = latte_script.asked(order)
+    places = max(1, in_flight(order.schedule) // of)
+    consistency = target.write_consistency
+    if order.action == "populate":
+        words = ["load", str(script), *order.contacts, "-q", "--concurrency", str(places)]
         return [str(program), "--log-dir", str(report.parent), *words, "--consistency", consistency]
-    stop = order["stop"]
-    if stop.get("operations") and stop.get("duration_s"):
+    stop = order.stop
+    if stop.operations and stop.duration_s:
         raise latte_script.refused("both load.operations and load.duration_s", "one of them")
-    length = f"{stop['duration_s']:g}s" if stop.get("duration_s") else str(-(-int(stop["operations"]) // of))
-    warm_up_s = float(order.get("warm_up_s") or 0.0)
+    length = f"{stop.duration_s:g}s" if stop.duration_s else str(-(-(stop.operations or 0) // of))
     return [
-        *(str(program), "--log-dir", str(report.parent), "run", str(script), *order["contacts"]),
-        *("-q", "-t", "1", "-p", str(in_flight)),
-        *("-f", latte_script.weights(order), "-d", length, "-w", f"{warm_up_s:g}s" if warm_up_s else "1"),
-        *("-s", f"{order['interval_s']:g}s", "-o", str(report), "--consistency", order["read_consistency"]),
-        *("--start-cycle", str(index * APART), "--request-timeout", f"{order['timeout_ms']}ms", "--retries", "0"),
+        *(str(program), "--log-dir", str(report.parent), "run", str(script), *order.contacts),
+        *("-q", "-t", "1", "-p", str(places)),
+        *("-f", latte_script.weights(order), "-d", length, "-w", f"{order.warm_up_s:g}s" if order.warm_up_s else "1"),
+        *("-s", f"{order.interval_s:g}s", "-o", str(report), "--consistency", target.read_consistency),
+        *("--start-cycle", str(index * APART), "--request-timeout", f"{order.timeout_ms}ms", "--retries", "0"),
     ]
 
 
-def populated(order: Mapping[str, Any], began_s: float, ended_s: float) -> Done:
+def populated(order: Order, began_s: float, ended_s: float) -> Done:
     """The end record of a fill: latte reports only that it succeeded."""
-    return _done(POPULATE, began_s, ended_s, int(order["workload"]["records"]), 0, 0.0)
+    return _done(POPULATE, began_s, ended_s, order.work.records, 0, 0.0)
 
 
-def records(report: Mapping[str, Any], order: Mapping[str, Any]) -> list[Record]:
+def records(report: Mapping[str, Any], order: Order) -> list[Record]:
     """Records from latte's report: an interval for each sample, and the end."""
     result = report["result"]
     names = latte_script.names(order)

@@ -43,6 +43,14 @@ class ActivityWindow(NamedTuple):
         return math.fsum(span.seconds for span in self.spans)
 
 
+def delayed(window: ActivityWindow, delay_s: float, length_s: float) -> tuple[Span, ...]:
+    """The spans that a window around the first activity would have had if that had begun later by a delay, as far as
+    they lie within the length of a trial."""
+    first_s = 0.0 if window.name == "before" else delay_s
+    moved = (Span(span.begun_s + first_s, span.ended_s + delay_s) for span in window.spans)
+    return tuple(part for span in moved if (part := span.within(Span(0.0, length_s))).seconds > 0)
+
+
 class Return(NamedTuple):
     """When the response time of a trial was back in the range of before."""
 

@@ -1,6 +1,7 @@
 """Search for the highest rate that meets a limit: a pure function from the windows so far to the next one, or the end.
 
-1. *Doubling* from the first rate until a window misses the limit (halving if the first one does).
+1. *Doubling* from the first rate, or equal steps if they are given, until a window misses the limit (halving if the
+   first one does).
 2. *Bisection* of that bracket, in the logarithm of the rate, until it is narrow. A window that is wrong by chance does
    no lasting harm: the bracket is the division of all windows with the fewest on the wrong side.
 3. *Windows around the estimate*, below and above it in turn. With q the share of the limit that a window uses (for a
@@ -26,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steelyard.judging.t_interval import deviation, half_width, t_quantile
-from steelyard.model.search import NextWindow, SearchResult, SearchRules, Window
+from steelyard.model.search import NextWindow, Search, SearchResult, SearchRules, Window
 
 GROWTH = 2.0
 NARROW = 1.25
@@ -125,7 +126,7 @@ def _next_outside_bracket(
     if high == math.inf:
         if low >= rules.highest_rate_per_s:
             return _lower_bound(usable, windows, "the highest rate allowed meets the limits")
-        return _next(rules, low * GROWTH)
+        return _next(rules, low * GROWTH if rules.step_per_s is None else low + rules.step_per_s)
     if high > rules.lowest_rate_per_s:
         return _next(rules, high / GROWTH)
     if not _missed_at_lowest(rules, usable):
@@ -332,12 +333,24 @@ def _plateau(rules: SearchRules, usable: Sequence[Window], high: float, windows:
     return _found(usable, rates, windows, PRECISE)
 
 
+def plateau(search: Search) -> tuple[Window, ...]:
+    """Windows over whose throughputs the result of a search for saturation is averaged; empty of other searches, and if
+    it is no such mean."""
+    usable = [window for window in search.windows if not window.generator]
+    if not search.rules.saturation or search.result is None or search.result.outcome != "found":
+        return ()
+    beyond = _beyond(usable, bracket(usable)[1])
+    return tuple(beyond) if len(beyond) >= LEAST_OF_PLATEAU else ()
+
+
+def _beyond(usable: Sequence[Window], high: float) -> list[Window]:
+    """Windows at `high`, or a little beyond it, that missed a limit and had answers."""
+    highest = high * FARTHEST_BEYOND
+    return [one for one in usable if not one.met and high <= one.rate_per_s <= highest and one.throughput_per_s]
+
+
 def _throughput(rules: SearchRules, usable: Sequence[Window], high: float) -> tuple[float, float, float] | None:
-    beyond = [
-        window.throughput_per_s
-        for window in usable
-        if not window.met and high <= window.rate_per_s <= high * FARTHEST_BEYOND and window.throughput_per_s
-    ]
+    beyond = [window.throughput_per_s or 0.0 for window in _beyond(usable, high)]
     n = len(beyond)
     if n < LEAST_OF_PLATEAU:
         return None

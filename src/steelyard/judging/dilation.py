@@ -25,7 +25,7 @@ from steelyard.model.value import Value
 
 COVARIATE: Final = "dilation"
 """The covariate, and the fact of a node, that mark a dilated trial."""
-OF_SEVERAL: Final = "(_(min|mean|max|p99|least|after))*"
+OF_SEVERAL: Final = "(_(min|mean|max|p50|p99|least|after))*"
 """Ends of names that say which of several values it is."""
 PER_SECOND: Final = re.compile(rf"(_per_s|_watts|_mbit|(^|_)cores){OF_SEVERAL}$")
 """Names of fields, metrics, covariates and facts that count something per second; cores are processor seconds per

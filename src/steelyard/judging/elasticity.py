@@ -106,7 +106,7 @@ def _of_trial(record: TrialRecord, capacity: Sequence[Capacity]) -> dict[str, fl
     length_s, rates = min(load.measured_s or math.inf, span[1] - span[0]), offered(record)
     if length_s <= 0:
         return {}
-    paid = {NODE_SECONDS: mean_nodes(record) * length_s}
+    paid = {NODE_SECONDS: mean_nodes(record, length_s) * length_s}
     if not rates or not capacity:
         return paid
     begun_s = span[0] if record.scaling is None else record.scaling.begun_s

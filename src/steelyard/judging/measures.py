@@ -11,17 +11,19 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from steelyard.judging.capacity_search import plateau
 from steelyard.judging.elasticity import elasticity_of
 from steelyard.judging.membership import ALWAYS, Span, in_service, mean_nodes, spans
 from steelyard.model import power, responses
+from steelyard.model.cost import Cost
 from steelyard.model.facts import MACHINE, of_systems, role_of
-from steelyard.model.measure import POINT_S, Measure
+from steelyard.model.measure import JOB_SPAN, POINT_S, Measure
 from steelyard.model.plausible import number_in
 from steelyard.model.response import Response
 from steelyard.model.responses.scaling import SEALED
 from steelyard.model.sample import Sample
 from steelyard.model.study import Study
-from steelyard.model.trial import CellKey, TrialRecord
+from steelyard.model.trial import CellKey, Phase, TrialRecord
 
 Facts = Mapping[str, Mapping[str, str]]
 Readings = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
@@ -68,11 +70,11 @@ def readings_of_samples(samples: Mapping[str, Iterable[Sample]]) -> Readings:
 def over_time(names: Collection[str]) -> tuple[str, ...]:
     """Those of the responses that have a value in each second: means over time of samples."""
     known = responses.measured_by_samples()
-    return tuple(
-        name
-        for name in names
-        if name in known and (measure := known[name].measure) and measure.how == "mean" and measure.per != "operation"
-    )
+    return tuple(name for name in names if name in known and (measure := known[name].measure) and _each_second(measure))
+
+
+def _each_second(measure: Measure) -> bool:
+    return measure.how == "mean" and measure.per != "operation" and measure.during == "measured"
 
 
 def metrics_of(names: Collection[str]) -> frozenset[str]:
@@ -80,6 +82,7 @@ def metrics_of(names: Collection[str]) -> frozenset[str]:
     known = responses.measured_by_samples()
     measures = [_measure(known[name]) for name in names if name in known]
     named = {metric for measure in measures if not measure.power for metric in measure.metrics}
+    named |= {JOB_SPAN for measure in measures if measure.during == "jobs"}
     return frozenset(named | {power.ANY for measure in measures if measure.power})
 
 
@@ -90,13 +93,45 @@ def measures_of(
 
     Empty if the trial has no measured phase.
     """
-    span = record.measured_span
-    if span is None:
+    if not sampled_spans(record):
         return {}
     known = responses.measured_by_samples()
     chosen = {name: known[name] for name in known if names is None or name in names}
-    values = {name: _value(_measure(response), record, readings, facts, span) for name, response in chosen.items()}
+    values = {name: _value(_measure(response), record, readings, facts) for name, response in chosen.items()}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def sampled_spans(record: TrialRecord) -> tuple[tuple[float, float], ...]:
+    """The times over which measures are taken, seconds since the epoch: the measured span, but of a search for
+    saturation the windows over which its result is averaged. Empty without a measured span."""
+    beyond = () if record.search is None else plateau(record.search)
+    known = tuple((one.begun_at, one.begun_at + one.seconds) for one in beyond if one.begun_at is not None)
+    return known or (() if record.measured_span is None else (record.measured_span,))
+
+
+def idle_spans(record: TrialRecord) -> tuple[tuple[float, float], ...]:
+    """The idle phase of a trial, seconds since the epoch; empty without one."""
+    whole = [(one.entered_s, one.left_s) for one in record.phases if one.phase is Phase.IDLE and one.left_s is not None]
+    return tuple(whole[-1:])
+
+
+def job_spans(readings: Readings) -> tuple[tuple[float, float], ...]:
+    """The times in which at least one job was at work, by the engine's samples, seconds since the epoch."""
+    merged: list[tuple[float, float]] = []
+    of_nodes = (of_node.get(JOB_SPAN, ()) for of_node in readings.values())
+    for span in sorted((t_s - seconds, t_s) for of_node in of_nodes for t_s, seconds in of_node):
+        if merged and span[0] <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], span[1]))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def sampled_operations(record: TrialRecord) -> int:
+    """Operations that were answered without error within `sampled_spans`."""
+    if record.search is None or sampled_spans(record) == (record.measured_span,):
+        return record.responses.operations
+    return sum(window.operations for window in plateau(record.search))
 
 
 def seconds_of(
@@ -135,8 +170,33 @@ def with_derived(records: Sequence[TrialRecord], study: Study) -> list[TrialReco
         if price is not None and rate:
             per_s = price * sum(counted_nodes(record, study)) / S_PER_H
             measures["cost_per_million_operations"] = per_s / rate * MILLION
+        measures |= _declared_energy(record, study.cost, measures)
         derived.append(record.model_copy(update={"measures": measures}))
     return _without_censored(derived)
+
+
+def _declared_energy(record: TrialRecord, cost: Cost, measures: Mapping[str, float]) -> dict[str, float]:
+    """Energy by what the study declares: of the model, and, where no idle was measured, above the declared idle."""
+    if record.measured_span is None or cost.node_watts_busy is None:
+        return {}
+    node_s = mean_nodes(record) * math.fsum(ended_s - begun_s for begun_s, ended_s in sampled_spans(record))
+    idle_j = None if cost.node_watts_idle is None else cost.node_watts_idle * node_s
+    watts = cost.watts(measures.get("cpu_percent_mean"))
+    declared = {} if watts is None else {"modelled_energy_j_total": watts * node_s}
+    # On a shared machine, what was measured is all of it, and what is declared is a node. A meter's gain error does not
+    # leave a difference from a number that the meter did not read, and one trial's idle is never another's.
+    measured = "energy_j_total" in measures and not idle_spans(record) and "cpu" not in record.shares
+    measured = measured and not cost.gain_error_percent
+    if idle_j is not None and measured:
+        declared["energy_j_above_idle"] = measures["energy_j_total"] - idle_j
+    if idle_j is not None and "modelled_energy_j_total" in declared:
+        declared["modelled_energy_j_above_idle"] = declared["modelled_energy_j_total"] - idle_j
+    operations = sampled_operations(record)
+    if not operations:
+        return declared
+    return declared | {
+        f"{name.removesuffix('_total')}_per_operation": joules / operations for name, joules in declared.items()
+    }
 
 
 def _without_censored(records: Sequence[TrialRecord]) -> list[TrialRecord]:
@@ -243,34 +303,53 @@ def power_of(readings: Readings, node: str) -> tuple[str, ...]:
     return power.power_metrics(readings.get(node, {}))
 
 
-def _value(
-    measure: Measure, record: TrialRecord, readings: Readings, facts: Facts, span: tuple[float, float]
-) -> float | None:
+def _value(measure: Measure, record: TrialRecord, readings: Readings, facts: Facts) -> float | None:
     """The number that samples give; None if a node has no reading, or if it is per operation and there was none."""
     nodes = _served(nodes_of(measure, readings, facts, record.shares), record)
-    by_node = [pieces_of(measure, node, readings, facts, span) for node in nodes]
+    whole = () if record.measured_span is None else (record.measured_span,)
+    spans_of = whole if measure.how == "max_30s" else sampled_spans(record)  # windows may be shorter
+    idle = idle_spans(record)
+    if measure.during != "measured":
+        spans_of = idle if measure.during == "idle" else job_spans(readings)
+    by_node = _pieces_over(spans_of, measure, nodes, readings, facts)
+    if measure.above_idle:
+        before = _pieces_over(idle, measure, nodes, readings, facts)
+        by_node = [
+            [piece._replace(value=piece.value - _mean(of_idle)) for piece in pieces] if of_idle else []
+            for pieces, of_idle in zip(by_node, before, strict=True)
+        ]
     known = [pieces for pieces in by_node if pieces]
     if not known or len(known) < len(by_node):
         return None
-    value = _reduced(measure, known, span[1] - span[0])
+    value = _reduced(measure, known, math.fsum(ended_s - begun_s for begun_s, ended_s in spans_of))
     if value is None or measure.per != "operation":
         return value
-    operations = record.responses.operations
+    operations = sampled_operations(record)
     return value / operations if operations else None
+
+
+def _pieces_over(
+    spans_of: Sequence[tuple[float, float]], measure: Measure, nodes: Sequence[str], readings: Readings, facts: Facts
+) -> list[list[Piece]]:
+    """Each node's values over several spans; none of a node without readings."""
+    return [
+        [piece for span in spans_of for piece in pieces_of(measure, node, readings, facts, span) or ()]
+        for node in nodes
+    ]
 
 
 def _reduced(measure: Measure, nodes: Sequence[Sequence[Piece]], seconds: float) -> float | None:
     every = [piece for pieces in nodes for piece in pieces]
     match measure.how:
-        case "mean" if measure.over == "each":
-            return max(_mean(pieces) for pieces in nodes)
         case "mean":
-            return _mean(every)
+            return max(_mean(pieces) for pieces in nodes) if measure.over == "each" else _mean(every)
         case "max":
             return max(piece.value for piece in every)
         case "max_30s":
             means = [mean for pieces in nodes for mean in points(pieces, seconds) if mean is not None]
             return max(means, default=None)
+        case "longest":
+            return max(piece.seconds for piece in every)
         case "sum":
             return math.fsum(piece.value for piece in every)
         case "integral":

@@ -77,12 +77,12 @@ def sizes(nodes: int, activities: Sequence[Activity]) -> list[tuple[float, int]]
     return steps
 
 
-def mean_nodes(record: TrialRecord) -> float:
-    """Mean number of database nodes whose server ran during the measured phase: node-seconds over seconds. The size
-    itself where it did not change."""
+def mean_nodes(record: TrialRecord, length_s: float = math.inf) -> float:
+    """Mean number of database nodes whose server ran during the measured phase, or its first `length_s`: node-seconds
+    over seconds. The size itself where it did not change."""
     nodes, span = record.settings.site.nodes, record.measured_span
     if not record.activities or span is None or span[1] <= span[0]:
         return nodes
-    measured, there = Span(*span), spans(record.activities).values()
+    measured, there = Span(span[0], min(span[1], span[0] + length_s)), spans(record.activities).values()
     fixed = nodes - sum(node.begun_s == -math.inf for node in there)
     return fixed + sum(node.within(measured).seconds for node in there) / measured.seconds

@@ -39,7 +39,8 @@ def window_of(
     used, spread = used_beyond(binding, intervals) or (used, 0.0)
     met = all(limit.is_met(values[limit.response]) for limit in (*rules.limits, SUSTAINED))
     return Window(
-        name=name, rate_per_s=asked.rate_per_s, seconds=asked.window_s, operations=measured.operations,
+        name=name, rate_per_s=asked.rate_per_s, begun_at=min((interval.t_s for interval in intervals), default=None),
+        seconds=asked.window_s, operations=measured.operations,
         errors=measured.errors, throughput_per_s=measured.throughput_per_s,
         values=dict(values),
         met=met, used=min(used, MOST_USED), spread=spread, generator=generator,

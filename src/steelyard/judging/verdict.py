@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.judging.background_load import (
@@ -35,7 +36,8 @@ from steelyard.wire.record import Done, Interval
 
 CEILING_UNKNOWN = "the generator's ceiling is unknown"
 BACKGROUND_UNKNOWN = "background load is unknown"
-NO_CALIBRATION = "not calibrated, run `steelyard calibrate`"
+CALIBRATE = "`steelyard calibrate`"
+NO_CALIBRATION = f"not calibrated, run {CALIBRATE}"
 SAID = "; servers said: "
 """Separator between the kinds of errors and the servers' texts, which raw files do not contain."""
 HIGH_QUANTILE = 0.9
@@ -75,6 +77,12 @@ class Evidence:
     """Changes of the cluster's size."""
     scaling: Scaling | None = None
     """What the scaling policy saw and said."""
+
+
+def command_to_calibrate(notes: Iterable[str]) -> str:
+    """The command that the first note on an unknown ceiling names, with its protocol; that of CQL without any."""
+    commands = (re.search(r"`steelyard calibrate[^`]*`", note) for note in notes if note.startswith(CEILING_UNKNOWN))
+    return next((command[0] for command in commands if command is not None), CALIBRATE)
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
@@ -181,7 +189,7 @@ def used_ceiling_fraction(evidence: Evidence) -> float | None:
             if counts.measure == "response":
                 count = histogram.total(counts.buckets)
                 rates[counts.operation] = rates.get(counts.operation, 0.0) + count / interval.seconds
-        used = evidence.calibration.used_fraction(rates, in_flight)
+        used = evidence.calibration.used_fraction(rates, in_flight, keep_alive=evidence.load.keep_alive)
         if rates and used is not None:
             fractions.append(used)
     return sorted(fractions)[int(HIGH_QUANTILE * (len(fractions) - 1))] if fractions else None

@@ -32,8 +32,9 @@ from steelyard.lab.undo import Undo, undo_after, undo_start, wipe
 from steelyard.leases.lease import Lease
 from steelyard.leases.records import MARKER
 from steelyard.link.linktest import expected_s
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import EngineError, SiteError, SteelyardError, SystemFault
-from steelyard.model.facts import system_facts_name
+from steelyard.model.facts import PROTOCOL, system_facts_name
 from steelyard.model.gauged import Gauged
 from steelyard.model.link import LinkChoice
 from steelyard.model.moved_frames import MovedFrames
@@ -49,7 +50,8 @@ from steelyard.node.tasks import in_a_thread, to_the_end, together
 from steelyard.plan.abilities import requests_of
 from steelyard.site.base import WRITE_OUT_TIMEOUT_S, Site, link_failure, moved_frames, patience_of
 from steelyard.study.links import measures_links
-from steelyard.system.base import Existing, Provides, System, warms_up
+from steelyard.system.base import Endpoint, Existing, Provides, ProvidesClients, System, warms_up
+from steelyard.wire.order import Order
 from steelyard.wire.record import Record
 from steelyard.wire.word import PhaseWord
 from steelyard.workload.base import Workload
@@ -105,6 +107,11 @@ class Cluster:
     def reachable(self) -> tuple[Node, ...]:
         """Nodes on which commands can be run."""
         return tuple(node for node in (*self.members.all, *self.loaders) if node.commands)
+
+    def endpoint(self, schema: Schema) -> Endpoint:
+        """Where loads go. In emptied tables, updates leave records of single fields: nothing is compared."""
+        endpoint = self.system.endpoint(self.databases, schema)
+        return replace(endpoint, compared=endpoint.compared and self.state.data.state != "truncate")
 
     async def read_facts(self) -> None:
         """Facts of the nodes as the site says them now. Raises SiteError."""
@@ -178,7 +185,7 @@ class Cluster:
         """Frames that a link program moved between the nodes in a time; None without one."""
         return await moved_frames(self.site, self.lease, begun_s, ended_s)
 
-    async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
+    async def drive(self, order: Order, on_record: Callable[[str, Record], None], timeout_s: float) -> None:
         """Have the engine run an order for as long as all nodes live. Raises SystemFault within seconds of the
         first node that dies, EngineError if the generator fails or falls silent, ProbeError if a probe does."""
         listening = Listening(self.engine, order, self.loaders)
@@ -188,7 +195,7 @@ class Cluster:
 
     async def drive_by_words(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         on_record: Callable[[str, Record], None],
         phases: AsyncIterator[PhaseWord],
         timeout_s: float,
@@ -381,13 +388,13 @@ async def _bring_up(
         watcher=watcher,
         timeout_s=limits.trial_timeout_s,
     )
-    await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
+    await _deploy(system, databases, lease.loaders, watcher, phases, limits.start_timeout_s)
     async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
         kept = await _fill(state, workload)
     if kept and not warms_up(study.server_warm_up, system):
         async with phases.bracket(Phase.WIPE, patience_of(*sites).release_s, SiteError):
             await wipe(system, databases)
-        await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
+        await _deploy(system, databases, lease.loaders, watcher, phases, limits.start_timeout_s)
         async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
             state.emptied()
             await _fill(state, workload)
@@ -413,7 +420,8 @@ async def _bring_up(
 
 def _known(cluster: Cluster, parts: LabParts, engine: str) -> CalibrationStatus:
     """Calibration of the generators: it holds only if it does on every load node."""
-    by_node = {node.name: parts.calibration(engine, cluster.facts[node.name]) for node in cluster.loaders}
+    protocol = cluster.system.protocol
+    by_node = {node.name: parts.calibration(engine, protocol, cluster.facts[node.name]) for node in cluster.loaders}
     return of_all_load_nodes(by_node)
 
 
@@ -427,13 +435,20 @@ async def _all_ready(system: System, databases: Sequence[Node]) -> bool:
 
 
 async def _deploy(
-    system: System, databases: Sequence[Node], watcher: Watcher, phases: PhaseLog, timeout_s: float
+    system: System,
+    databases: Sequence[Node],
+    loaders: Sequence[Node],
+    watcher: Watcher,
+    phases: PhaseLog,
+    timeout_s: float,
 ) -> None:
     members = len(databases)
     async with phases.bracket(Phase.DEPLOY, timeout_s, SystemFault):
         if isinstance(system, Provides):
             watcher.tell(Waiting(f"{system.name}: programs on the nodes"))
             await system.provide(databases)
+        if isinstance(system, ProvidesClients):
+            await system.provide_clients(loaders, databases)
         await together(system.install(node, databases) for node in databases)
         await together(system.start(node, databases) for node in databases)
         while True:
@@ -450,7 +465,8 @@ async def _inspect(cluster: Cluster) -> None:
     """Facts of nodes and systems, settings that differ from those requested, paths between load and databases."""
     await cluster.read_facts()
     for node in cluster.databases:
-        cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
+        facts = await cluster.system.facts(node)
+        cluster.facts[system_facts_name(node.name)] = {**facts, PROTOCOL: cluster.system.protocol}
         differing = await cluster.system.differing(node)
         if differing:
             cluster.differing[node.name] = differing

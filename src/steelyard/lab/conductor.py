@@ -64,14 +64,13 @@ from steelyard.model.gauged import Gauged
 from steelyard.model.link import PLAIN
 from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan, PlannedTrial
-from steelyard.model.policy import THRESHOLD, THRESHOLD_OF
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node.tasks import in_a_thread
 from steelyard.plan.abilities import Abilities
 from steelyard.progress.reason_words import short
-from steelyard.reading.replay import replay_of
+from steelyard.reading.replay import acting_by_chance
 from steelyard.site.base import Site, on_this_machine
 from steelyard.store import Store, StoreWriter
 from steelyard.store.write import record_sha256
@@ -264,13 +263,10 @@ class Conductor:
             return None
         used = given, canonical(settings.part("policy"))
         if used not in self._thresholds:
-            store = Store(self.writer.folder)
-            records = [record for record in store.trials() if record.key in given.trials]
-            section = {**settings.policy.model_dump(mode="json"), THRESHOLD: given.value, THRESHOLD_OF: ""}
             module = self.parts.plugins.find("policy", settings.policy.name)
-            acted = await in_a_thread(lambda: replay_of(store, records, module, section))
+            acted = await in_a_thread(lambda: acting_by_chance(Store(self.writer.folder), given, settings, module))
             self._thresholds[used] = given.model_copy(update={"acted": acted.fired})
-            own, others = planned.treatment, records[0].treatment
+            own, others = planned.treatment, acted.treatment
             both = {factor: level for factor, level in own.items() if others.get(factor) == level}
             self.watcher.tell(
                 LevelDerived(start=planned.start, treatment=both, derived=given, fired=acted.fired, share=acted.share)

@@ -42,6 +42,10 @@ class Course:
     hello: Hello | None = None
     probed: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
     """Probe and node to their samples."""
+    of_engine: list[Sample] = field(default_factory=list)
+    """Samples that the engine took itself."""
+    idle: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
+    """The same of the idle phase, of power alone."""
     own: OwnTime = field(default_factory=OwnTime)
     clocks: tuple[ClockOffset, ...] = ()
     clock_step: ClockStep | None = None
@@ -94,9 +98,11 @@ class Course:
             by_name[name] = responses(intervals, [end for _, end in self.ends if end.phase == name])
         return by_name
 
-    def samples(self) -> dict[str, list[Sample]]:
-        """Samples of each node, of all probes, in order of time."""
+    def samples(self, *, idle: bool = False) -> dict[str, list[Sample]]:
+        """Samples of each node, of all probes and of the engine, in order of time; `idle`: with those of the idle
+        phase."""
         nodes: dict[str, list[Sample]] = {}
-        for (_, node), samples in self.probed.items():
-            nodes.setdefault(node, []).extend(samples)
-        return {node: sorted(samples, key=lambda one: one.t_s) for node, samples in nodes.items()}
+        probed = (*self.probed.values(), *(self.idle.values() if idle else ()))
+        for sample in (*(one for samples in probed for one in samples), *self.of_engine):
+            nodes.setdefault(sample.node, []).append(sample)
+        return {node: sorted(dict.fromkeys(samples), key=lambda one: one.t_s) for node, samples in nodes.items()}

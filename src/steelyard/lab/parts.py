@@ -46,21 +46,21 @@ class LabParts(Parts):
         """A system for one cluster."""
         return self.new_system(settings)
 
-    def calibration(self, engine: str, facts: Mapping[str, str]) -> CalibrationStatus:
-        """Calibration of an engine on a load node with these facts."""
+    def calibration(self, engine: str, protocol: str, facts: Mapping[str, str]) -> CalibrationStatus:
+        """Calibration of an engine that speaks a protocol on a load node with these facts."""
         if not isinstance(self.engine_named(engine), Calibrated):
             return CalibrationStatus(None, f"only the laboratory's own load engine can be calibrated, not {engine}")
         try:
-            known = calibration.read(calibration.path_in(self.state_folder))
+            known = calibration.read(calibration.path_in(self.state_folder, protocol))
         except SteelyardError as error:
-            return CalibrationStatus(None, f"{error.message}: `steelyard calibrate`")
+            return CalibrationStatus(None, f"{error.message}: {calibration.command(protocol)}")
         if known is None:
-            return CalibrationStatus(None, NO_CALIBRATION)
+            return CalibrationStatus(None, f"not calibrated, run {calibration.command(protocol)}")
         try:
             why = calibration.stale(known, facts, calibration.fingerprint(agent.find()))
         except (OSError, EngineError) as error:
             why = str(error)
-        return CalibrationStatus(None, f"{why}: `steelyard calibrate`") if why else CalibrationStatus(known)
+        return CalibrationStatus(None, f"{why}: {calibration.command(protocol)}") if why else CalibrationStatus(known)
 
     def noise_floor(self, of: Sequence[Circumstances]) -> FoundFloor:
         """The noise floor of this machine that holds for a study of these circumstances."""

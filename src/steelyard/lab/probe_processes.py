@@ -8,7 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -187,6 +187,8 @@ class ProbeProcesses:
         self._folder = folder
         self._first_reading_s = first_reading_s
         self._running: list[tuple[_Running, asyncio.Task[None]]] = []
+        self._nodes: dict[str, Node] = {}
+        """Nodes that take commands, by name."""
 
     async def begin(
         self, groups: Sequence[Sequence[Watched]], wanted: Callable[[Probe], bool] = lambda probe: True
@@ -194,7 +196,8 @@ class ProbeProcesses:
         """Start the commands of the wanted probes that read these nodes, each command those of one group, and return
         when each has given its first line. Raises ProbeError."""
         begun = []
-        for probe, placement in (one for each in self._probes if wanted(each) for one in _placed(each, groups)):
+        self._nodes |= {each.node.name: each.node for group in groups for each in group if each.node.commands}
+        for probe, placement in (one for each in self._probes if wanted(each) for one in self._placed(each, groups)):
             last_words = self._folder / f"{len(self._running)}.stderr"
             known = cql_credentials() if placement.asks_cluster else {}
             pipe = asyncio.subprocess.PIPE
@@ -211,6 +214,23 @@ class ProbeProcesses:
             self._running.append((running, reader))
         await _all_started(begun, self._readings, self._first_reading_s)
 
+    def _placed(self, probe: Probe, groups: Sequence[Sequence[Watched]]) -> list[tuple[Probe, Placement]]:
+        """The commands of a probe for each group of nodes, each command once. Raises ProbeError if none finds
+        anything to read, and if there is no node that is named to run one."""
+        placements: list[Placement] = []
+        failure = None
+        for group in groups:
+            try:
+                placements += [one for one in placements_of(probe, group, READ_EVERY_S) if one not in placements]
+            except ProbeError as error:
+                failure = error
+        if failure is not None and not placements:
+            raise failure
+        if missing := next((one.on_named for one in placements if one.on_named not in ("", *self._nodes)), ""):
+            there = ", ".join(self._nodes) or "none"
+            raise ProbeError(f"no node {missing} can run a command of the probe {probe.name}; nodes: {there}")
+        return [(probe, replace(one, on=self._nodes.get(one.on_named, one.on))) for one in placements]
+
     async def end(self, node: str | None = None) -> None:
         """End the commands that read a node alone, or all."""
         ending = [each for each in self._running if node is None or each[0].placement.speaks_of == (node,)]
@@ -224,21 +244,6 @@ class ProbeProcesses:
         ]
         await asyncio.gather(*(reader for _, reader in ending), return_exceptions=True)
         await asyncio.gather(*(end(running.process, END_GRACE_S) for running, _ in ending))
-
-
-def _placed(probe: Probe, groups: Sequence[Sequence[Watched]]) -> list[tuple[Probe, Placement]]:
-    """The commands of a probe for each group of nodes, each command once. Raises ProbeError if none finds
-    anything to read."""
-    placements: list[Placement] = []
-    failure = None
-    for group in groups:
-        try:
-            placements += [one for one in placements_of(probe, group, READ_EVERY_S) if one not in placements]
-        except ProbeError as error:
-            failure = error
-    if failure is not None and not placements:
-        raise failure
-    return [(probe, placement) for placement in placements]
 
 
 async def _all_started(running: Sequence[_Running], readings: Readings, within_s: float) -> None:

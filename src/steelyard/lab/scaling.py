@@ -23,20 +23,17 @@ from steelyard.model.data_model import Schema
 from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.plan import PlannedTrial
-from steelyard.model.policy import MOST_NODES, THRESHOLD
+from steelyard.model.policy import MOST_NODES
 from steelyard.model.scaling import LATEST_S, Desired, Scaling, Supply
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
-from steelyard.policy.base import History, Policy, ask_times, bounded, bounds
+from steelyard.policy.base import History, Policy, ask_times, bounded, bounds, limit_words
 from steelyard.probe.base import Probe, ReadsWay
 from steelyard.system.base import Elastic, Footprint
 from steelyard.wire.record import Interval, Routed
 
 SAY_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5
-
-LIMITS = (THRESHOLD, "target", "setpoint", "high")
-"""Settings of policies with which they compare their metric, for display."""
 
 Kind = Literal["scale-out", "scale-in"]
 
@@ -54,12 +51,7 @@ class ScalingInProgress:
         self._policy = policy
         self._bounds = bounds(trial.settings.policy, trial.settings.site.nodes)
         self._seen = None if policy is None else MetricSeen(policy, cluster, intervals, trial.settings.load.measured)
-        stated = {
-            **trial.settings.policy.settings,
-            THRESHOLD: threshold or trial.settings.policy.settings.get(THRESHOLD),
-        }
-        limits = ((name, stated.get(name)) for name in LIMITS)
-        self._limit = next((f"{name} {limit:g}" for name, limit in limits if isinstance(limit, int | float)), "")
+        self._limit = limit_words(trial.settings.policy.settings, threshold)
         self._trial = trial.id
         self._schema = schema
         self._watcher = watcher
@@ -324,11 +316,15 @@ class ScalingInProgress:
 
 def _answer(policy: Policy, history: History, t_s: float) -> Desired:
     """The answer of a policy, which may be anyone's code. Raises SteelyardError if it has none."""
+    hint = "`steelyard replay` asks it again with stored trials"
     try:
-        return policy.desired(history, t_s)
+        answer = policy.desired(history, t_s)
     except Exception as error:
         what = f"policy {policy.name} fails at {t_s:g} s: {type(error).__name__}: {error}"
-        raise SteelyardError(what, "`steelyard replay` asks it again with stored trials") from error
+        raise SteelyardError(what, hint) from error
+    if not isinstance(answer, Desired) or not isinstance(answer.nodes, int) or not isinstance(answer.prepared, int):
+        raise SteelyardError(f"policy {policy.name} says at {t_s:g} s: {answer!r}, which is no Desired of nodes", hint)
+    return answer
 
 
 def _with_mark(activity: Activity, mark: Mark) -> Activity:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from steelyard import engine_order
 from steelyard.format import number
@@ -14,6 +13,7 @@ from steelyard.judging.trial_responses import responses
 from steelyard.model.load import Load, window_name
 from steelyard.model.search import NextWindow, Search, SearchResult, SearchRules, Window
 from steelyard.wire.record import Done, Interval, Record
+from steelyard.wire.schedule import Steady
 from steelyard.wire.word import PhaseWord
 
 Generator = Callable[[Sequence[Interval], Sequence[Done]], str]
@@ -72,7 +72,7 @@ class SearchInProgress:
         self.result = decision
         self._say(f"search: {described(decision)}")
 
-    def _schedule(self, rate_per_s: float) -> Mapping[str, Any]:
+    def _schedule(self, rate_per_s: float) -> Steady:
         return engine_order.search_schedule(self._load, rate_per_s)
 
     def _state(self, next_window: NextWindow) -> str:

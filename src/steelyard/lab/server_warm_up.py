@@ -33,6 +33,7 @@ from steelyard.node.base import Node
 from steelyard.node.process_time import processes_time_s
 from steelyard.node.tasks import together
 from steelyard.system.base import CompilesCode, System
+from steelyard.wire.order import Order
 from steelyard.wire.record import Done, Interval, Record
 from steelyard.workload.base import Workload
 
@@ -251,10 +252,10 @@ class _Warming:
         busy = engine_order.closed_loop(part.load, self.settings.threads, self._busy_s)
         return busy.model_copy(update={"warm_up_s": 0.0})
 
-    def _order(self, part: Part, load: Load) -> dict[str, object]:
+    def _order(self, part: Part, load: Load) -> Order:
         """Each round draws new operations."""
         schema = part.workload.schema()
-        endpoint = self.cluster.system.endpoint(self.cluster.databases, schema)
+        endpoint = self.cluster.endpoint(schema)
         return engine_order.measure(load, endpoint, schema, part.workload, len(self.progress.rounds))
 
     async def _compiled_s(self) -> Mapping[str, float]:

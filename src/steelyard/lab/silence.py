@@ -8,13 +8,14 @@ the ability `FallsSilent` are not judged by their silence.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from steelyard.engine.base import Engine, FallsSilent
 from steelyard.model.errors import EngineError
 from steelyard.model.load import WARM_UP
 from steelyard.node.base import Node
+from steelyard.wire.order import Order
 from steelyard.wire.record import Done, Interval, Record
 
 MS_PER_S = 1000.0
@@ -62,7 +63,7 @@ class Listening:
     def __init__(
         self,
         engine: Engine,
-        order: Mapping[str, Any],
+        order: Order,
         nodes: Sequence[Node],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -71,10 +72,9 @@ class Listening:
         for node in nodes:
             self._hearing.heard(node.name)
         self._under_load: set[str] = set()
-        self._under_load_s = SILENCE_S + order["interval_s"] + order.get("timeout_ms", 0) / MS_PER_S
-        phases = order.get("phases") or ()
-        self._last_phase = phases[-1]["name"] if phases else ""
-        self._by_words = bool(order.get("words"))
+        self._under_load_s = SILENCE_S + order.interval_s + order.timeout_ms / MS_PER_S
+        self._last_phase = order.phases[-1].name if order.phases else ""
+        self._by_words = order.words
 
     def to(self, on_record: Callable[[str, Record], None]) -> Callable[[str, Record], None]:
         """`on_record` that takes note of who speaks."""

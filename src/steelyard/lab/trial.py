@@ -1,4 +1,4 @@
-"""One trial: settle - warm-up - MEASURE - drain - collect - seal.
+"""One trial: settle - idle - warm-up - MEASURE - drain - collect - seal.
 
 A fault of the system under test is a result and is sealed as such. A fault of the laboratory voids the attempt: it
 is sealed too, so that nothing is hidden, and the conductor repeats it.
@@ -6,6 +6,7 @@ is sealed too, so that nothing is hidden, and the conductor repeats it.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import platform
@@ -13,7 +14,6 @@ import resource
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from steelyard import __version__, engine_order
 from steelyard.events.base import Watcher
@@ -34,6 +34,7 @@ from steelyard.lab.course import Course
 from steelyard.lab.parts import LabParts
 from steelyard.lab.scaling import ScalingInProgress
 from steelyard.lab.search import SearchInProgress
+from steelyard.model import power
 from steelyard.model.capacity import capacity_key
 from steelyard.model.derived import Derived
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
@@ -41,6 +42,7 @@ from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.policy import KEEPING
 from steelyard.model.response import NS_PER_S
+from steelyard.model.sample import Sample
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
@@ -53,7 +55,8 @@ from steelyard.site.base import helpers_time_s
 from steelyard.store.plain_file import sha256_of
 from steelyard.store.write import TrialDraft
 from steelyard.study.fields import names_of
-from steelyard.wire.record import Done, Hello, Interval, Record, Routed
+from steelyard.wire.order import Order
+from steelyard.wire.record import Doing, Done, Hello, Interval, Record, Routed, SampleRecord
 from steelyard.workload.base import Workload
 
 DRAIN_TIMEOUT_S = 60.0
@@ -119,6 +122,7 @@ class TrialRunner:
             if failed is not None:
                 return failed
         await self._settle(workload, phases, course)
+        await self._idle(phases, course)
         failed = await self._blamed_if_failed(self._measure(planned, load, workload, phases, course), workload)
         if failed is not None:
             return await self._blamed_on_the_link(failed, course)
@@ -151,6 +155,18 @@ class TrialRunner:
         async with phases.bracket(Phase.SETTLE, self.study.limits.trial_timeout_s, SystemFault):
             course.data = await self.cluster.state.ensure(workload)
             course.still_busy = await self.cluster.state.settle()
+
+    async def _idle(self, phases: PhaseLog, course: Course) -> None:
+        """Leave the cluster idle for as long as the study asks, and keep the readings of its power."""
+        seconds, readings = self.study.measure_idle_s, self.cluster.readings
+        if not seconds:
+            return
+        begun_s = time.time()
+        async with phases.bracket(Phase.IDLE, seconds + DRAIN_TIMEOUT_S, ProbeError, expected_s=seconds):
+            await asyncio.sleep(seconds)
+        await readings.reach(time.time())
+        for who, samples in readings.between(begun_s, time.time()).items():
+            course.idle[who] = [one for one in samples if one.metric.endswith(power.ENDING)]
 
     async def _blamed_if_failed(self, driving: Awaitable[None], workload: Workload) -> Verdict | None:
         """Drive on the tables; an error becomes a verdict that says who is to blame."""
@@ -214,7 +230,7 @@ class TrialRunner:
         if key not in cluster.capacities:
             await self._settle(workload, phases, course)
             schema = workload.schema()
-            endpoint = cluster.system.endpoint(cluster.databases, schema)
+            endpoint = cluster.endpoint(schema)
             driving = engine_order.capacity(load, endpoint, schema, workload, planned.seed)
             intervals: list[Interval] = []
             dones: list[Done] = []
@@ -242,7 +258,7 @@ class TrialRunner:
     ) -> None:
         cluster = self.cluster
         schema = workload.schema()
-        endpoint = cluster.system.endpoint(cluster.databases, schema)
+        endpoint = cluster.endpoint(schema)
         can_per_s = None if course.capacity is None else course.capacity.rate_per_s
         course.offered = engine_order.resolved(load, can_per_s)
         driving = engine_order.measure(
@@ -305,9 +321,7 @@ class TrialRunner:
                     f"{await cluster.not_ready()} did not answer after the load", system=cluster.system.name
                 )
 
-    async def _search(
-        self, course: Course, load: Load, driving: Mapping[str, Any], take: Callable[[str, Record], None]
-    ) -> None:
+    async def _search(self, course: Course, load: Load, driving: Order, take: Callable[[str, Record], None]) -> None:
         """Drive the windows of a search; their names are the trial's measured phases afterwards."""
         limits = self.study.limits
 
@@ -346,6 +360,10 @@ class TrialRunner:
             case Routed():
                 if course.scaling is not None:
                     course.scaling.routed(record)
+            case Doing():
+                self.watcher.tell(Waiting(record.what))
+            case SampleRecord():
+                course.of_engine += [Sample(record.t_s, node, *one) for one in record.values.items()]
             case Done(phase=phase) if phase == WARM_UP:
                 self._say_if_too_few(record, course.offered)
             case Done(phase=phase) if phase in course.phases:
@@ -403,7 +421,7 @@ class TrialRunner:
                     draft.facts(name, facts)
             for node_name, records in course.intervals.items():
                 draft.intervals(node_name, records)
-            for node_name, samples in course.samples().items():
+            for node_name, samples in course.samples(idle=True).items():
                 draft.samples(node_name, samples)
             for node_name, log_name, content in logs:
                 if content:
@@ -435,7 +453,7 @@ class TrialRunner:
                 "versions": self._versions(course),
             }
         )
-        measures = measures_of(sealed, readings_of_samples(course.samples()), self.cluster.facts)
+        measures = measures_of(sealed, readings_of_samples(course.samples(idle=True)), self.cluster.facts)
         if not set(names_of(self.study)["policy"]) <= set(KEEPING):
             measures |= scaling_measures(sealed, course.measured())
         return draft.seal(sealed.model_copy(update={"measures": measures}))

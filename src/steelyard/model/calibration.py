@@ -14,7 +14,7 @@ from typing import Literal
 from steelyard.model.file_format import FileFormat
 from steelyard.model.value import Value
 
-Kind = Literal["read", "write"]
+Kind = Literal["read", "write", "connection"]
 KINDS_OF: Mapping[str, tuple[Kind, ...]] = {
     "read": ("read",),
     "scan": ("read",),
@@ -30,7 +30,8 @@ class Ceiling(Value):
     """Ceiling of one worker against a server that answers at once, closed loop."""
 
     kind: Kind
-    """read: requests a row of 10 fields of 100 bytes; write: writes all 10 fields, 1 KB."""
+    """read: requests a row of 10 fields of 100 bytes, or a document of 1 KB; write: writes all 10 fields, 1 KB;
+    connection: opens a connection for one read."""
     in_flight: int
     measured_per_s: float
     """Operations per second that were reached."""
@@ -58,6 +59,8 @@ class Calibration(Value):
     """Results of `steelyard calibrate`, and the conditions they were measured under."""
 
     format: FileFormat = 1
+    protocol: str = "cql"
+    """What the load and the null server spoke."""
     made_s: float
     """Seconds since the epoch."""
     machine: dict[str, str]
@@ -81,17 +84,19 @@ class Calibration(Value):
         below = [one for one in mine if one.in_flight <= in_flight]
         return below[-1] if below else mine[0] if mine else None
 
-    def used_fraction(self, rates_per_s: Mapping[str, float], in_flight: int) -> float | None:
+    def used_fraction(
+        self, rates_per_s: Mapping[str, float], in_flight: int, *, keep_alive: bool = True
+    ) -> float | None:
         """Share of one worker's time that operations at these rates take: the sum of rate / ceiling over the kinds of
-        work. None if a ceiling is missing."""
+        work. None if a ceiling is missing. `keep_alive`: over connections that stay open, not one for each operation.
+        """
+        ceilings = {one.kind: self.ceiling(one.kind, in_flight) for one in self.ceilings}
+        costs = {kind: 1 / one.per_s for kind, one in ceilings.items() if one is not None and one.per_s > 0}
         used = 0.0
         for operation, rate_per_s in rates_per_s.items():
-            costs: dict[Kind, float] = {}
-            for kind in ("read", "write"):
-                ceiling = self.ceiling(kind, in_flight)
-                if ceiling is None or ceiling.per_s <= 0:
-                    return None
-                costs[kind] = 1 / ceiling.per_s
-            asked = KINDS_OF.get(operation)
-            used += rate_per_s * (max(costs.values()) if asked is None else sum(costs[kind] for kind in asked))
+            dearest = sorted(costs.keys() - {"connection"}, key=costs.__getitem__)[-1:]
+            kinds = KINDS_OF.get(operation, tuple(dearest)) if keep_alive else ("connection",)
+            if not kinds or not costs.keys() >= set(kinds):
+                return None
+            used += rate_per_s * sum(costs[kind] for kind in kinds)
         return used

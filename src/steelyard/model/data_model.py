@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-CQL = "cql"
-"""Protocol that schemas are written for, by its name in orders."""
 PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -35,16 +33,21 @@ class Table:
 
 @dataclass(frozen=True)
 class Schema:
-    """Contents of a workload's keyspace: `tables`, or one table with a text key and equal text fields, as in YCSB."""
+    """Contents of a workload's keyspace: `tables`, or one table with a text key and equal text fields, as in YCSB; or
+    `documents`; or `inputs`."""
 
-    keyspace: str
-    table: str
+    keyspace: str = ""
+    table: str = ""
     """The first, or only, table."""
     key: str = ""
     fields: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     types: tuple[tuple[str, str], ...] = ()
     """User-defined types, in order of dependency: name, and the contents of the parentheses."""
+    documents: tuple[tuple[str, int], ...] = ()
+    """Documents of servers that serve documents: path and bytes."""
+    inputs: tuple[tuple[str, str, int, int], ...] = ()
+    """Inputs of jobs: path, kind, bytes, seed."""
 
     def all_tables(self) -> tuple[Table, ...]:
         """Every table, including YCSB's."""
@@ -52,6 +55,10 @@ class Schema:
             return self.tables
         columns = ", ".join([f"{self.key} text PRIMARY KEY", *(f"{field} text" for field in self.fields)])
         return (Table(self.table, columns),)
+
+    def in_sql(self) -> tuple[str, ...]:
+        """Statements of SQL that create the tables where they are missing, without keyspace."""
+        return tuple(f"CREATE TABLE IF NOT EXISTS {table.name} ({table.columns})" for table in self.all_tables())
 
     def full_name(self, table: str) -> str:
         """Keyspace and table as CQL writes them."""

@@ -14,6 +14,13 @@ Role = Literal["database", "load"]
 MACHINE: Final = "machine"
 _OF_SYSTEM: Final = "system:"
 _LOAD_LETTER: Final = "l"
+PROTOCOL: Final = "protocol"
+"""Fact about the system under test: the protocol of its clients."""
+CAVEAT: Final = "caveat: "
+"""Beginning of the names of facts about the system under test that every answer repeats: whole sentences."""
+PROMISE: Final = "promise: "
+"""Beginning of the names of facts about what a system's commits and reads promise: whole sentences, which the answers
+of studies of several systems repeat."""
 CONTAINER_ENGINE: Final = "container_engine"
 """Fact of a node in a container: what runs it, and its version."""
 _VM_EMULATOR: Final = "vm_emulator"

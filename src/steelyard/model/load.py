@@ -1,4 +1,4 @@
-"""Offered load: when operations are due, how many there are, and how answers are requested."""
+"""Offered load: when operations are due, and how many there are."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from steelyard.model import percentiles, responses
+from steelyard.model.client import Client
 from steelyard.model.objective import Limit, parse
 from steelyard.model.search import (
     ERROR_FRACTION,
@@ -19,9 +20,7 @@ from steelyard.model.search import (
     THROUGHPUT_FRACTION,
     SearchRules,
 )
-from steelyard.model.value import Value
-
-Consistency = Literal["ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE"]
+from steelyard.model.value import Value, later
 
 MOST_PER_S = 1e7
 """Upper bound of rates, far above what a generator can send: beyond it, operations would only be counted as unsent."""
@@ -52,7 +51,8 @@ TAKES: dict[str, tuple[str, ...]] = {
 }
 """Further fields that a schedule allows."""
 SEARCHES = (
-    "objective", "first_rate_per_s", "highest_rate_per_s", "window_s", "settle_s", "precision", "most_windows",
+    "objective", "first_rate_per_s", "step_per_s", "highest_rate_per_s", "window_s", "settle_s", "precision",
+    "most_windows",
 )  # fmt: skip
 """Fields of a load that belong to schedule search."""
 ENDS = ("operations", "duration_s", "phases")
@@ -202,8 +202,8 @@ class LoadPhase(Offered):
         return self
 
 
-class Load(Offered):
-    """Offered load of a trial: when operations are due, how many there are, and how answers are requested."""
+class Load(Client, Offered):
+    """Offered load of a trial: when operations are due, and how many there are."""
 
     engine: str = "agent"
     """The engine plug-in."""
@@ -216,32 +216,8 @@ class Load(Offered):
     warm_up_s: float = Field(default=0.0, ge=0)
     """Seconds of the same load before the measured phase, recorded separately and excluded from the responses. The
     schedule begins again afterwards."""
-    read_consistency: Consistency = "ONE"
-    """How many replicas must answer a read or a scan."""
-    write_consistency: Consistency = "ONE"
-    """How many replicas must acknowledge an update or an insert."""
     timeout_ms: int = Field(default=10_000, ge=1)
     """An operation without an answer after this time counts as an error of kind timeout."""
-    routing: Literal["token", "round-robin"] = "token"
-    """token: send to a replica; round-robin: send to each node in turn."""
-    connections_per_node: int = Field(default=1, ge=1, le=1024)
-    """Connections from each load node to each database node; with sharded nodes (ScyllaDB), to each shard."""
-    compression: Literal["none", "lz4", "snappy"] = "none"
-    """Compression of the native protocol's frames, in both directions."""
-    tls: bool = False
-    """Encrypt every connection."""
-    tls_ca: str | None = None
-    """PEM file with the trusted certificate authorities, as seen from the load nodes. Default: the one that the system
-    under test created (system.client_tls), else the load node's own."""
-    tls_certificate: str | None = None
-    """PEM file with the client's certificate, if the cluster requires one; requires tls_key."""
-    tls_key: str | None = None
-    """PEM file with the key of tls_certificate."""
-    tls_verify: Literal["full", "chain", "none"] = "full"
-    """Which parts of a node's certificate are checked: full: signature, dates and name; chain: all but the name;
-    none."""
-    tls_name: str | None = None
-    """Name that the nodes' certificates must have, instead of each node's own name or address."""
     backlog_limit: int = Field(default=BACKLOG_LIMIT, ge=0, le=100_000_000)
     """Open loop: maximum number of operations per load node that are due but not yet sent. An operation that becomes
     due beyond it is never sent: it counts as due and not sent, neither done nor failed."""
@@ -254,7 +230,10 @@ class Load(Offered):
     error_fraction with a number, as "response_ms_p99 <= 10"; or "saturation" alone: the highest throughput. One limit
     needs no list. A rate of which the system does not keep up with nine tenths meets no limit."""
     first_rate_per_s: float = Field(default=500.0, gt=0, le=MOST_PER_S)
-    """search: the first rate, which is doubled until a window misses a limit (or halved, if the first one does)."""
+    """search: the first rate, which is doubled, or raised by `step_per_s`, until a window misses a limit (or halved, if
+    the first one does)."""
+    step_per_s: float | None = later(None, gt=0, le=MOST_PER_S)
+    """search: how much the rate rises until a window misses a limit; None: it is doubled."""
     highest_rate_per_s: float = Field(default=MOST_PER_S, gt=0, le=MOST_PER_S)
     """search: no higher rate is tried; a search that ends here gives a lower bound."""
     window_s: float = Field(default=10.0, ge=0.5, le=3600)
@@ -283,18 +262,6 @@ class Load(Offered):
             return self._phased()
         if self.operations is None and self.duration_s is None and self.schedule != "trace":
             raise ValueError("load needs operations or duration_s, to know when to stop")
-        return self
-
-    @model_validator(mode="after")
-    def _encrypted(self) -> Load:
-        names = ("tls_ca", "tls_certificate", "tls_key", "tls_name")
-        given = [name for name in names if getattr(self, name) is not None]
-        if self.tls_verify != "full":
-            given.append("tls_verify")
-        if given and not self.tls:
-            raise ValueError(f"{given[0]} needs tls = true")
-        if (self.tls_certificate is None) != (self.tls_key is None):
-            raise ValueError("tls_certificate and tls_key belong together: give both or none")
         return self
 
     def _searching(self) -> Load:
@@ -342,6 +309,7 @@ class Load(Offered):
             limits=limits,
             saturation=self.objective == (SATURATION,),
             first_rate_per_s=self.first_rate_per_s,
+            step_per_s=self.step_per_s,
             lowest_rate_per_s=min(self.first_rate_per_s, lowest),
             highest_rate_per_s=self.highest_rate_per_s,
             window_s=self.window_s,
@@ -387,7 +355,7 @@ class Load(Offered):
         """The offered rate of the measured phases in each second in which it changes: seconds, operations per second;
         nothing if it is not known beforehand."""
         from_s, last = 0.0, None
-        for phase in self.offered:
+        for phase in self.offered if self.knows_rates else ():
             length_s = getattr(phase, "duration_s", None) or 0.0
             due = [phase.operations_within(float(second)) for second in range(int(length_s) + 1)]
             for place, (before, after) in enumerate(itertools.pairwise(due)):

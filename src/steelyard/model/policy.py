@@ -58,7 +58,7 @@ class PolicyChoice(Choice):
     @property
     def times(self) -> tuple[tuple[float, int], ...]:
         """The sizes of policy `scheduled`, each with its seconds of the measured phase."""
-        times: Any = self.settings.get("times", ()) if self.changes else ()
+        times: Any = self.settings.get("times", ()) if self.name == SCHEDULED else ()
         return tuple((float(at_s), int(nodes)) for at_s, nodes in times)
 
     @property

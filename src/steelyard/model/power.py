@@ -13,6 +13,8 @@ ANY: Final = f"*{ENDING}"
 """Represents all of them where metrics are listed."""
 WHOLE: Final = ("node_power_watts", "machine_power_watts")
 """Power of the whole node or machine, as a meter between it and its supply reads it: nothing is added to it."""
+METER: Final = "meter"
+"""The probe whose readings are of all that a meter supplies, and not of parts of a machine."""
 PACKAGES, MEMORY = "machine_package_power_watts", "machine_memory_power_watts"
 """Parts that a processor counts itself."""
 

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from steelyard.model.objective import Limit
-from steelyard.model.value import Value
+from steelyard.model.value import Value, later
 
 SATURATION = "saturation"
 """The objective that asks for the highest throughput in place of a limit."""
@@ -29,6 +29,8 @@ class SearchRules(Value):
     saturation: bool = False
     """Whether the answer is the throughput at the rate, not the rate: the limits are those of saturation."""
     first_rate_per_s: float
+    step_per_s: float | None = later(None)
+    """By how much the rate rises until a window misses a limit; None: it doubles."""
     lowest_rate_per_s: float
     """The search gives up below it."""
     highest_rate_per_s: float
@@ -53,6 +55,9 @@ class Window(Value):
     """Name of its phase in the records of the engine."""
     rate_per_s: float
     """Offered rate."""
+    begun_at: float | None = later(None)
+    """Begin of its first second with an operation, seconds since the epoch by the conductor's clock, also in stretched
+    time; None in records of earlier versions, and without operations."""
     seconds: float
     """Length, without the settle time before it."""
     operations: int = 0

@@ -164,7 +164,7 @@ class Limits(Value):
     """Failed operations as a fraction of all operations."""
     not_found_fraction: float = Field(default=0.0, ge=0, le=1)
     """Reads of keys that must exist but returned no row, as a fraction of all answered operations; and answers that
-    held other values than were written (see `validate_fraction` in workload files), as a fraction of all operations."""
+    held other values than were written (see `validate_fraction` of the workload), as a fraction of all operations."""
     probe_gap_s: float = Field(default=5.0, gt=0)
     """The longest permitted time without a sample from any probe on any node."""
     clock_s: float = Field(default=0.1, gt=0)
@@ -310,6 +310,8 @@ class Study(Value):
     measure_links: bool = False
     """Measure round trip, loss and rate of every path between the nodes before the first trial of a start and after its
     last, as in a study that asks for a link; false: only round trips from load nodes where no link is asked for."""
+    measure_idle_s: float = later(0.0, ge=0, le=3600)
+    """Idle time before the load of each trial, in which the power of the idle nodes is measured."""
     factors: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
     """Factor name to its levels; names are dotted field names, or names under `levels`, in the order in which tables
     show them."""

@@ -33,6 +33,7 @@ class Phase(StrEnum):
     SERVER_WARM_UP = "server-warm-up"
     LIMIT = "limit"
     SETTLE = "settle"
+    IDLE = "idle"
     CAPACITY = "capacity"
     WARM_UP = "warm-up"
     MEASURE = "measure"

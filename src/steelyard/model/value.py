@@ -28,6 +28,6 @@ class Choice(Value):
 
 
 def later(default: Any, **constraints: Any) -> Any:
-    """Field that was added after stores had been made: not written where it has its default, so that the ids of trials
-    that do not use it, which hash their settings, stay as they are."""
+    """Field that is not written where it has its default: left out of an order, or added after stores had been made, so
+    that the ids of trials that do not use it, which hash their settings, stay as they are."""
     return Field(default=default, exclude_if=lambda value: value == default, **constraints)

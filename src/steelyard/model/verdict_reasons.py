@@ -92,8 +92,8 @@ class ReasonKind(StrEnum):
             "share u of its calibrated ceiling at `generator_ceiling_fraction` or above; u = Σ rate of a kind of "
             "operation / ceiling of that kind, of each second of each load node, and of those the value that one in "
             "ten exceeds. Reads and scans count as reads, updates and inserts as writes, a read-modify-write as both, "
-            "anything else as the dearer of both; the ceiling is that of the calibrated 64 or 512 in flight that is "
-            "not above the trial's",
+            "anything else as the dearer of both; where each request opens a connection, all count as connections; the "
+            "ceiling is that of the calibrated 64 or 512 in flight that is not above the trial's",
             invalid_if="the generator reaches {generator_ceiling_fraction} of its calibrated ceiling",
             limit="generator_ceiling_fraction", speaks=Speaks.AT_OR_ABOVE, of_generator=True,
         ),

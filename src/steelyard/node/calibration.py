@@ -12,16 +12,24 @@ from steelyard.model.errors import SteelyardError
 from steelyard.model.file_format import refusal
 from steelyard.model.machine_identity import difference
 
-FILE = "calibration.json"
 FINGERPRINT_DIGITS = 12
-REMEASURE = "run `steelyard calibrate` to remeasure it"
 QUIET_FRACTION = 0.1
 """More background load or steal than this share of all cores makes the figures worth little."""
 
 
-def path_in(state: Path) -> Path:
-    """Path of the file; it is in the state folder because it is a measurement, not a copy."""
-    return state / FILE
+def path_in(state: Path, protocol: str) -> Path:
+    """Path of a protocol's file; it is in the state folder because it is a measurement, not a copy."""
+    return state / f"calibration-{protocol}.json"
+
+
+def all_in(state: Path) -> dict[str, Path]:
+    """The files that there are, by protocol."""
+    return {where.stem.removeprefix("calibration-"): where for where in sorted(state.glob("calibration-*.json"))}
+
+
+def command(protocol: str) -> str:
+    """The command that measures it."""
+    return f"`steelyard calibrate --protocol {protocol}`"
 
 
 def read(where: Path) -> Calibration | None:
@@ -32,7 +40,7 @@ def read(where: Path) -> Calibration | None:
         return None
     except (OSError, ValueError) as error:
         what = refusal(error) or f"cannot be read ({type(error).__name__})"
-        raise SteelyardError(f"the calibration {where} {what}", REMEASURE) from error
+        raise SteelyardError(f"the calibration {where} {what}", "run `steelyard calibrate` again") from error
 
 
 def write(where: Path, calibration: Calibration) -> None:

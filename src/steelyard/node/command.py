@@ -20,6 +20,7 @@ from steelyard.node.base import Node
 STDERR_TAIL_CHARS = 2000
 KILL_GRACE_S = 5.0
 EXIT_POLL_S = 0.01
+ARCHITECTURE_TIMEOUT_S = 30.0
 CONNECTION_LOST = 255
 """Exit code of ssh when it has no connection to the machine."""
 NO_COMMANDS = 126
@@ -116,6 +117,12 @@ async def run(
         )
         raise CommandFailed(name, argv, code, stderr.decode(errors="replace")[-STDERR_TAIL_CHARS:], hint)
     return Completed(tuple(argv), code, stdout, stderr)
+
+
+async def architecture(node: Node | None) -> str:
+    """The output of `uname -m` on a node, or on this machine. Raises CommandFailed."""
+    done = await run(node, ["uname", "-m"], timeout_s=ARCHITECTURE_TIMEOUT_S, watch=True)
+    return done.stdout.decode().strip()
 
 
 async def spawn(

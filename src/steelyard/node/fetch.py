@@ -8,8 +8,9 @@ import fcntl
 import os
 import re
 import shutil
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +50,23 @@ async def locked(folder: Path, fault: Fault, timeout_s: float = LOCK_TIMEOUT_S) 
                     raise fault(f"{folder} has been locked by another process for {timeout_s:g} s", "") from error
             await asyncio.sleep(LOCK_POLL_S)
         yield
+
+
+async def once(folder: Path, name: str, fault: Fault, fill: Callable[[Path], Awaitable[None]]) -> Path:
+    """The folder `name` below `folder`, which `fill` fills if it is not there; it takes that name when it is whole."""
+    target = folder / name
+    if target.is_dir():
+        return target
+    async with locked(folder, fault):
+        if not target.is_dir():
+            temporary = Path(tempfile.mkdtemp(prefix=f"{name}.tmp-", dir=folder))
+            try:
+                await fill(temporary)
+                temporary.chmod(0o755)
+                temporary.rename(target)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+    return target
 
 
 @dataclass(frozen=True)

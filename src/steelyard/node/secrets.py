@@ -27,6 +27,16 @@ def cql_credentials(variables: Mapping[str, str] = os.environ) -> dict[str, str]
     return {name: variables[name] for name in (CQL_USER, CQL_PASSWORD) if CQL_USER in variables and name in variables}
 
 
+POSTGRESQL_PASSWORD = "STEELYARD_POSTGRESQL_PASSWORD"
+"""Environment variable with the password of the role that a load over PostgreSQL's protocol uses."""
+
+
+def load_credentials(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables with what any load needs to log in, as far as they are set."""
+    own = {name: variables[name] for name in (POSTGRESQL_PASSWORD,) if name in variables}
+    return {**cql_credentials(variables), **own}
+
+
 def look_up(reference: str, variables: Mapping[str, str] = os.environ, *, key: str = "") -> str:
     """The secret that `env:NAME` or `file:/path` refers to (without a file's trailing newline). Raises StudyError."""
     if reference.startswith(ENV):

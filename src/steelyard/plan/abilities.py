@@ -15,6 +15,7 @@ from steelyard.plugins.parts import Parts
 from steelyard.site import base as sites
 from steelyard.site.base import LeaseTimes, Request
 from steelyard.system.base import ClusterTimes, Footprint, System, Timed, nodes_to_lend
+from steelyard.wire.order import Ycsb
 from steelyard.workload.base import Explains, Explanation, Workload
 
 ASSUMED_LEASE = LeaseTimes(lease_s=60.0, release_s=10.0)
@@ -129,14 +130,14 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
 def _shape_of(workload: Workload) -> WorkloadShape:
     if isinstance(workload, Explains):
         return explained(workload.explain())
-    order = workload.order()
-    mix = {name: float(share) for name, share in order.get("proportions", {}).items() if share > 0}
-    fields = len(workload.schema().fields)
-    return WorkloadShape(
-        records=int(order.get("records", 0)),
-        record_bytes=fields * int(order.get("field_length", 0)),
-        mix=mix or DEFAULT_MIX,
-    )
+    if inputs := workload.schema().inputs:
+        sizes = [size for _, _, size, _ in inputs]
+        return WorkloadShape(records=len(sizes), record_bytes=max(sizes), mix={"read": 1.0})
+    work = workload.order()
+    if not isinstance(work, Ycsb):
+        return WorkloadShape(records=work.records, record_bytes=0, mix=DEFAULT_MIX)
+    mix = {name: share for name, share in work.proportions.model_dump().items() if share > 0}
+    return WorkloadShape(records=work.records, record_bytes=len(work.fields) * work.field_length, mix=mix)
 
 
 def explained(explanation: Explanation) -> WorkloadShape:

@@ -85,6 +85,7 @@ def weigh(
     study, whole = preflight.read_and_expand(study_path, plugins, scale, leave_out_missing=leave_out_missing)
     plan, missing = preflight.runnable(study_path, study, whole)
     abilities, (treatments, fraction) = Abilities(plugins), treatments_and_fraction(study, plugins)
+    preflight.make_workloads(study_path, whole, abilities)
     planned = Check(
         study=study,
         plan=whole,

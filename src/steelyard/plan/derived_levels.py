@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from types import ModuleType
 from typing import Final
 
@@ -18,7 +19,7 @@ from steelyard.model.scaling import Point, Supply
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities
-from steelyard.policy.base import asked, bounds, policy_of
+from steelyard.policy.base import answers, bounds, policy_of
 
 KEY: Final = f"policy.{THRESHOLD_OF}"
 WORLDS: Final = 400
@@ -113,5 +114,6 @@ def by_chance(settings: TrialSettings, module: ModuleType, seconds: float, trial
             values[:, place] = alike * values[:, place - 1] + math.sqrt(1 - alike**2) * values[:, place]
         policy = policy_of(settings, module, float(values[:-1].mean()))
         points = [Point((place + 1) * period_s, float(value), 1) for place, value in enumerate(values[-1])]
-        acted += len(asked(policy, sizes, 1, points, [Supply(0.0, sizes.nodes)], seconds)) > 1
+        changes = islice(answers(policy, sizes, 1, points, [Supply(0.0, sizes.nodes)], seconds), 1, None)
+        acted += next(changes, None) is not None
     return acted / WORLDS

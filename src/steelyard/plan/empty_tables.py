@@ -8,9 +8,8 @@ known before anything starts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from steelyard.format import percent
 from steelyard.model.errors import StudyError
@@ -19,6 +18,8 @@ from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.system.base import Existing
+from steelyard.wire.order import Jobs, Requests, Ycsb
+from steelyard.wire.program import NewKeys, Program, StatementSpec
 from steelyard.workload.base import Workload
 
 EMPTIED = "truncate"
@@ -94,7 +95,7 @@ def _why_empty(settings: TrialSettings, workload: Workload) -> tuple[str, str]:
     """Reason why rows are missing, and the key of the study that causes it."""
     if settings.data.state == EMPTIED:
         return f'data.state = "{EMPTIED}" removes them', "data.state"
-    if not workload.order().get("records"):
+    if not workload.order().records:
         return "workload.records = 0 fills no table", "workload.records"
     return "no statement of the workload file writes into their table", "workload.name"
 
@@ -110,9 +111,11 @@ def _treatments(study: Study, plan: Plan, abilities: Abilities) -> Iterator[tupl
             yield settings, workload, misses
 
 
-def _misses(order: Mapping[str, Any], settings: TrialSettings, limit: float) -> _Misses | None:
-    operations, filled = _read_order(order)
-    records = int(order.get("records", 0))
+def _misses(work: Ycsb | Program | Requests | Jobs, settings: TrialSettings, limit: float) -> _Misses | None:
+    if isinstance(work, Requests | Jobs):
+        return None
+    operations, filled = _read_work(work)
+    records = work.records
     if settings.data.state == EMPTIED or not records:
         filled = frozenset()
     reads = [one for one in operations if one.reads - filled]
@@ -138,15 +141,12 @@ def _without_a_miss(wanted: float, again: float, records: int, settings: TrialSe
     return float((again / (wanted + again)) ** touched)
 
 
-def _read_order(order: Mapping[str, Any]) -> tuple[list[_Operation], frozenset[str]]:
-    """Operations of an order, and the tables that filling writes; nothing of an order of another kind."""
-    if "proportions" in order:
-        return _of_proportions(order["proportions"]), frozenset({""})
-    if "statements" in order:
-        statements = {one["name"]: one for one in order["statements"]}
-        filled = {_table(statements[name]) for name in _names(order["populate"])}
-        return _of_program(order["operations"], statements), frozenset(filled)
-    return [], frozenset()
+def _read_work(work: Ycsb | Program) -> tuple[list[_Operation], frozenset[str]]:
+    """Operations of an order, and the tables that filling writes."""
+    if isinstance(work, Ycsb):
+        return _of_proportions(work.proportions.model_dump()), frozenset({""})
+    filled = {_table(work.by_name[name]) for step in work.populate for name in step.statements}
+    return _of_program(work), frozenset(filled)
 
 
 def _of_proportions(proportions: Mapping[str, float]) -> list[_Operation]:
@@ -166,31 +166,26 @@ def _of_proportions(proportions: Mapping[str, float]) -> list[_Operation]:
     ]
 
 
-def _of_program(operations: Sequence[Mapping[str, Any]], statements: Mapping[str, Any]) -> list[_Operation]:
-    total = sum(operation["weight"] for operation in operations)
+def _of_program(program: Program) -> list[_Operation]:
+    total, statements = sum(operation.weight for operation in program.operations), program.by_name
     read = []
-    for operation in operations:
+    for operation in program.operations:
         reads: set[str] = set()
         writes: set[str] = set()
         wants_rows = False
-        for name in _names(operation["steps"]):
-            statement = statements[name]
+        for statement in (statements[name] for step in operation.steps for name in step.statements):
             table = _table(statement)
-            if statement["writes"]:
+            if statement.writes:
                 writes.add(table)
             elif table not in writes:
                 reads.add(table)
-                wants_rows = wants_rows or statement.get("wants_row", False)
-        if operation["weight"] > 0:
-            new = operation["keys"]["kind"] == "new"
-            read.append(_Operation(operation["weight"] / total, frozenset(reads), wants_rows, frozenset(writes), new))
+                wants_rows = wants_rows or statement.wants_row
+        if operation.weight > 0:
+            new = isinstance(operation.keys, NewKeys)
+            read.append(_Operation(operation.weight / total, frozenset(reads), wants_rows, frozenset(writes), new))
     return read
 
 
-def _names(steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [name for step in steps for name in step.get("statements", [step.get("statement")])]
-
-
-def _table(statement: Mapping[str, Any]) -> str:
-    match = TABLE_OF.search(statement["cql"])
+def _table(statement: StatementSpec) -> str:
+    match = TABLE_OF.search(statement.cql)
     return match[1] if match else ""

@@ -5,14 +5,13 @@ The agent generates one operation of each workload without sending it: only the 
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Iterator
-from typing import Any
 
 from steelyard import engine_order
 from steelyard.engine.base import DrivenByWords, Selective
+from steelyard.format import listed
 from steelyard.judging.dilation import effective_load
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.load import Load
@@ -21,12 +20,13 @@ from steelyard.node import agent
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plugins.find import Plugins
 from steelyard.system.base import Endpoint
+from steelyard.wire.order import Jobs, Order
+from steelyard.wire.program import Program
 from steelyard.workload.base import Workload
 
 MOST_ASKED = 64
 """Maximum number of workload settings that the agent tries; others are not checked."""
 TIMEOUT_S = 30.0
-PROGRAM = "program"
 STATEMENT = re.compile(r"statements\.([A-Za-z0-9_-]+)")
 
 
@@ -34,19 +34,26 @@ def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
     """Errors for workloads whose protocol their system does not speak."""
     for settings in distinct(plan, "system", "workload"):
         system, workload = abilities.system(settings), abilities.workload(settings)
-        if system.protocol != workload.protocol:
-            name = settings.workload.name
+        if system.protocol not in workload.protocols:
+            name, spoken = settings.workload.name, listed(workload.protocols, "or")
             yield StudyError(
-                f"workload {name} uses {workload.protocol}, but system {settings.system.name} speaks {system.protocol}",
+                f"workload {name} uses {spoken}, but system {settings.system.name} speaks {system.protocol}",
                 "choose another workload or another system",
                 key="workload.name",
                 read=name,
             )
 
 
+def without_meaning(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
+    """Errors for settings of the client that the protocol of their system does not have."""
+    for settings in distinct(plan, "system", "load"):
+        name = settings.system.name
+        yield from engine_order.without_meaning(settings.load, f"system {name}", abilities.system(settings).protocol)
+
+
 def refused(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
     """Errors for loads that their engine refuses. Engines without `check` accept every load."""
-    for settings in distinct(plan, "workload", "load", "site", "load_site", "node"):
+    for settings in distinct(plan, "system", "workload", "load", "site", "load_site", "node"):
         name = settings.engine
         engine = abilities.engine(settings)
         if settings.load.schedule == "search" and not isinstance(engine, DrivenByWords):
@@ -58,22 +65,26 @@ def refused(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
             )
             continue
         if not isinstance(engine, Selective):
+            if isinstance(abilities.workload(settings).order(), Jobs):
+                message = f"engine {name} submits no jobs, but workload {settings.workload.name} is one"
+                yield StudyError(message, "use the engine for jobs: load.engine = 'job'", key="load.engine", read=name)
             continue
         load = effective_load(settings)
         if any(offered.capacity_fraction is not None for offered in load.offered):
             # Its rates are known only once the cluster runs.
             continue
-        for order in _orders(abilities.workload(settings), load, settings.data.populate_threads, abilities.plugins):
-            try:
+        try:
+            workload, protocol = abilities.workload(settings), abilities.system(settings).protocol
+            for order in _orders(workload, protocol, load, settings.data.populate_threads, abilities.plugins):
                 engine.check(order, settings.load_nodes)
-            except EngineError as error:
-                yield StudyError(error.message, error.hint, key="load.engine", read=name)
+        except (EngineError, StudyError) as error:
+            yield StudyError(error.message, error.hint, key="load.engine", read=name)
 
 
-def _orders(workload: Workload, load: Load, threads: int, plugins: Plugins) -> tuple[dict[str, Any], ...]:
+def _orders(workload: Workload, protocol: str, load: Load, threads: int, plugins: Plugins) -> tuple[Order, ...]:
     """Orders that populate and load a table, with an address to which nothing is sent."""
     schema = workload.schema()
-    endpoint = Endpoint(workload.protocol, ("127.0.0.1:9042",), schema.keyspace, schema.table)
+    endpoint = Endpoint(protocol, ("127.0.0.1:9042",), schema.keyspace, schema.table)
     return (
         engine_order.populate(endpoint, schema, workload, threads),
         engine_order.measure(load, endpoint, schema, workload, 1, plugins),
@@ -104,13 +115,14 @@ def _place(plugins: Plugins, name: str, refusal: str) -> str:
 
 
 def _refusals(workload: Workload, plugins: Plugins) -> Iterator[str]:
-    if workload.order().get("kind") != PROGRAM:
+    if not isinstance(workload.order(), Program):
         return
-    for order in _orders(workload, Load(operations=1), 1, plugins):
+    for order in _orders(workload, workload.protocols[0], Load(operations=1), 1, plugins):
         argv = [str(agent.find()), "ops", "--order", "-", "--count", "1", "--values"]
-        text = json.dumps(order)
         try:
-            done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+            done = subprocess.run(
+                argv, input=order.text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+            )
         except subprocess.TimeoutExpired:
             yield f"the agent did not generate an operation within {TIMEOUT_S:g} s"
             continue

@@ -114,7 +114,7 @@ def estimate(
             seconds = capacity_s(load)
             left_s += seconds if trial.start in unfinished else 0.0
             capacities_s += seconds
-        within = trial_phases(trial.settings, abilities, cores)
+        within = trial_phases(trial.settings, abilities, cores) | {Phase.IDLE: study.measure_idle_s}
         trials_s.append(_trial_s(trial, within, known))
         left_s += 0.0 if trial.id in done else trials_s[-1]
     spread = HISTORY_SPREAD if known.trials else DEFAULT_SPREAD

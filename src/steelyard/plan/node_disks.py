@@ -45,9 +45,11 @@ def refusals(plan: Plan, history: Sequence[TrialRecord], abilities: Abilities) -
     if beyond:
         worst = max(beyond, key=lambda tight: tight.most_bytes / tight.size_bytes)
         fits = math.floor(_records(worst, abilities) * worst.size_bytes / worst.most_bytes)
+        # Inputs of jobs are records that do not get fewer.
+        fewer = f"at most {fits:,} workload.records" if fits else "a smaller workload.input_mb"
         yield StudyError(
             _sentence(worst, abilities),
-            f"{_larger(worst)}, at most {fits:,} workload.records, fewer copies or more nodes",
+            f"{_larger(worst)}, {fewer}, fewer copies or more nodes",
             key="node.disk_gb",
             read=worst.size_bytes / BYTES_PER_GB,
         )
@@ -88,7 +90,7 @@ def _sentence(tight: Tight, abilities: Abilities) -> str:
     settings = tight.settings
     shape, copies, nodes = abilities.shape(settings), abilities.copies(settings), settings.site.nodes
     return (
-        f"{shape.records:,} records of {shape.record_bytes:,} bytes, {count(copies, 'copy', 'copies')} on "
+        f"{count(shape.records, 'record')} of {shape.record_bytes:,} bytes, {count(copies, 'copy', 'copies')} on "
         f"{count(nodes, 'node')}, take {data_size(tight.stored_bytes)} per node, including writes of the trials; its "
         f"disk has {data_size(tight.size_bytes)}"
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from steelyard.format import count, duration
 from steelyard.judging import load_response
+from steelyard.judging.background_load import INTERVAL_S, LEAST_READINGS
 from steelyard.judging.design import Treatment
 from steelyard.judging.fractional_design import Fraction
 from steelyard.judging.t_interval import FEWEST_STARTS
@@ -26,6 +28,7 @@ def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[
     treatments, fraction = treatments_and_fraction(study, plugins)
     return (
         *_told_time(study, treatments),
+        *_unseen_programs(study, plan),
         *_filled_later(plan),
         *_aliases(fraction),
         *_one_level(plan),
@@ -40,6 +43,19 @@ def _told_time(study: Study, treatments: Sequence[Treatment]) -> Iterator[str]:
     """A sentence where trials last as long as the study says, and that is the response."""
     if sentence := load_response.told_time(study, treatments):
         yield f"{sentence[0].lower()}{sentence[1:]}"
+
+
+def _unseen_programs(study: Study, plan: Plan) -> Iterator[str]:
+    """A sentence where trials are too short to see what other programs do meanwhile."""
+    least_s = (LEAST_READINGS + 1) * INTERVAL_S
+    lengths_s = [trial.settings.load.measured_s for trial in plan.trials]
+    short = [length_s for length_s in lengths_s if length_s is not None and length_s < least_s]
+    if short and study.limits.background_cpu_fraction < 1:
+        yield (
+            f"background load may stay unknown in {len(short):,} of {count(len(plan.trials), 'trial')}, which measure "
+            f"{duration(min(short))}: it needs {LEAST_READINGS} whole seconds; load.duration_s = {least_s:g} or more "
+            "lets verdicts see other programs"
+        )
 
 
 def _filled_later(plan: Plan) -> Iterator[str]:

@@ -13,7 +13,7 @@ from steelyard.plan.abilities import Abilities, distinct, requests_of
 from steelyard.plan.phase_times import measured_s
 from steelyard.probe.base import READ_EVERY_S, TakesTurns
 from steelyard.site.base import DescribesCpuLimits, HasLeaseNotes
-from steelyard.system.base import Dilates, HasNotes
+from steelyard.system.base import Dilates, HasNotes, HasSizeNotes
 
 PLANTED = "limits of nodes are set and measured, but the system's times are simulated and ignore them"
 
@@ -49,6 +49,10 @@ def _of_systems(plan: Plan, abilities: Abilities) -> Iterator[str]:
         system = abilities.system(settings)
         if isinstance(system, HasNotes):
             yield from system.notes()
+    for settings in distinct(plan, "site", "system"):
+        system = abilities.system(settings)
+        if isinstance(system, HasSizeNotes):
+            yield from system.size_notes(settings.site.nodes)
 
 
 def _of_processors(plan: Plan, abilities: Abilities) -> Iterator[str]:

@@ -29,6 +29,7 @@ from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import gauge
 from steelyard.plan.abilities import Abilities
 from steelyard.system.base import ClusterTimes, Dilates
+from steelyard.wire.order import Jobs
 
 DRAIN_S = 0.6
 COLLECT_S = 0.1
@@ -109,10 +110,16 @@ def trial_phases(settings: TrialSettings, abilities: Abilities, cores: int) -> d
     restored_s = _restore_s(settings.data.state, abilities.shape(settings), cluster)
     return {
         Phase.SETTLE: cluster.settle_s + restored_s,
-        Phase.MEASURE: load.warm_up_s + measured_s(load, cluster),
+        Phase.MEASURE: load.warm_up_s + measured_s(load, cluster) + _idle_s(settings, abilities),
         Phase.DRAIN: DRAIN_S,
         Phase.COLLECT: COLLECT_S,
     }
+
+
+def _idle_s(settings: TrialSettings, abilities: Abilities) -> float:
+    """Seconds before jobs that belong to none."""
+    work = abilities.workload(settings).order()
+    return work.idle_s * (settings.load.operations or 1) / settings.load.threads if isinstance(work, Jobs) else 0.0
 
 
 def _restore_s(state: str, shape: WorkloadShape, cluster: ClusterTimes) -> float:

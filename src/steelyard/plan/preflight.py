@@ -19,7 +19,7 @@ from steelyard.node import secrets
 from steelyard.node.folders import cache_folder
 from steelyard.node.machine import Machine, read_machine
 from steelyard.plan import empty_tables, engines, growth, load_feasibility, node_disks, processor_quotas
-from steelyard.plan.abilities import Abilities
+from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plan.changed_study import changes_refused
 from steelyard.plan.engines import refused_by_agent
 from steelyard.plan.estimate import PlanEstimate, estimate
@@ -71,7 +71,9 @@ def runnable(study_path: Path, study: Study, plan: Plan) -> tuple[Plan, tuple[St
 
 def examine(study_path: Path, study: Study, plan: Plan, abilities: Abilities, store: Path | None) -> Preflight:
     """Check a plan against this machine, its plug-ins, its secrets and the content of its store. `store` is the folder
-    that holds the stores of studies. Only reads; starts and writes nothing."""
+    that holds the stores of studies. Only reads; starts and writes nothing. Raises StudyError, with its place, for a
+    workload that cannot be made."""
+    make_workloads(study_path, plan, abilities)
     stored = _stored(store, study.study.name)
     history = () if stored is None else stored.trials()
     before = stored.study.server_warm_up if stored is not None and history else None
@@ -86,6 +88,16 @@ def examine(study_path: Path, study: Study, plan: Plan, abilities: Abilities, st
         *refused_by_agent(plan, abilities),
     ]
     return Preflight(study, history, machine, cost, rule_of(study), studies.located(errors, study_path))
+
+
+def make_workloads(study_path: Path, plan: Plan, abilities: Abilities) -> None:
+    """Make every workload of a plan. Raises StudyError, with file and line, for a file that it names and that is not
+    there."""
+    try:
+        for settings in distinct(plan, "workload"):
+            abilities.workload(settings)
+    except StudyError as error:
+        raise studies.located([error], study_path)[0] from error
 
 
 def refuse(problems: Sequence[StudyError]) -> None:
@@ -118,6 +130,7 @@ def refusals(
         *node_disks.refusals(plan, history, abilities),
         *empty_tables.refusals(study, plan, abilities),
         *engines.unspoken(plan, abilities),
+        *engines.without_meaning(plan, abilities),
         *engines.refused(plan, abilities),
     ]
     return tuple({error.message: error for error in errors}.values())
@@ -130,12 +143,12 @@ def _stored(store: Path | None, name: str) -> Store | None:
 
 
 def server_warm_up_decided(study: Study, plan: Plan, stored: ServerWarmUp | None, abilities: Abilities) -> Study:
-    """The study with `mode` on or off. One whose store has trials continues as these were made (`stored`); a change
-    that its file asks for is refused by `changed_study`. Otherwise auto is on if a system of the plan compiles code
-    while it runs."""
+    """The study with `mode` decided. One whose store has trials continues as these were made (`stored`); a change that
+    its file asks for is refused by `changed_study`. Otherwise auto is on if a system of the plan compiles code while it
+    runs; it stays auto if none does, since none is cold then."""
     if stored is not None:
         return study.model_copy(update={"server_warm_up": stored})
     settings = {trial.settings.system.name: trial.settings for trial in plan.trials}
-    on = any(warms_up(study.server_warm_up, abilities.system(one)) for one in settings.values())
-    decided = study.server_warm_up.model_copy(update={"mode": "on" if on else "off"})
-    return study.model_copy(update={"server_warm_up": decided})
+    if not any(warms_up(study.server_warm_up, abilities.system(one)) for one in settings.values()):
+        return study
+    return study.model_copy(update={"server_warm_up": study.server_warm_up.model_copy(update={"mode": "on"})})

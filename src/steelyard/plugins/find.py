@@ -151,9 +151,13 @@ class Plugins:
         places = [folder / name for folder in self._places]
         path = next((place for place in places if _is_file(place)), None)
         if path is None:
-            looked = " and ".join(dict.fromkeys(str(place) for place in places))
+            looked = " and ".join(dict.fromkeys(str(place.absolute()) for place in places))
             raise StudyError(f"{what} {name} not found", f"looked at {looked}", key=key, read=name)
         return path
+
+    def trust_program(self, seam: str, path: Path) -> None:
+        """Ask whether a program that a study names may be executed. Raises StudyError if not."""
+        self._trust(PluginFile(seam, path.resolve(), path.read_bytes()))
 
     def has_values(self, kind: str, name: str) -> bool:
         """Whether a file of this name may exist: a shipped one, or any path."""
@@ -255,7 +259,8 @@ def _preset(seam: str, name: str) -> ModuleType:
     base = _named(seam, file["plug_in"])
     module = ModuleType(f"steelyard.{seam}.{name}", file["about"])
     settings = with_defaults(base.Settings, file["about"], **file["defaults"])
-    module.__dict__.update(Settings=settings, create=functools.partial(base.create, name=name))
+    files = {"FILES": base.FILES} if hasattr(base, "FILES") else {}
+    module.__dict__.update(Settings=settings, create=functools.partial(base.create, name=name), **files)
     return module
 
 

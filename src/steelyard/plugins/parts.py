@@ -76,7 +76,7 @@ class Parts:
 
         def make() -> Workload:
             module, own = self._chosen("workload", settings, Choice)
-            workload: Workload = module.create(own)
+            workload: Workload = module.create(self._with_files(module, "workload", own))
             return workload
 
         return self.once(("workload", canonical(settings.part("workload"))), make)
@@ -124,7 +124,11 @@ class Parts:
         """Settings with the paths of the files that they name in the study's folder: those in the module's `FILES`,
         setting to what the file is. Raises StudyError if there is no such file."""
         names: dict[str, str] = getattr(module, "FILES", {})
-        paths = {key: self.plugins.file(getattr(own, key), what, f"{section}.{key}") for key, what in names.items()}
+        given = {key: name for key in names if (name := getattr(own, key))}
+        paths = {key: self.plugins.file(name, names[key], f"{section}.{key}") for key, name in given.items()}
+        if section == "workload":
+            for path in paths.values():
+                self.plugins.trust_program(section, path)
         return own.model_copy(update={key: str(path.absolute()) for key, path in paths.items()})
 
     def _chosen(
@@ -139,10 +143,12 @@ class Parts:
         return module, model.model_validate(own)
 
 
-def default_plug_in(seam: str, name: str) -> Any:
-    """An engine, system or site by name as it is without a study. Raises StudyError if there is none, ValidationError
-    if it has settings without a default."""
+def default_plug_in(seam: str, name: str, **settings: Any) -> Any:
+    """An engine, system or site by name as it is without a study, but for these settings. Raises StudyError if there is
+    none, ValidationError for wrong settings, and if it has settings without a default."""
     module = find.find(seam, name)
     if seam == "engine":
         return module.create()
-    return module.create(module.Settings(), folders.cache_folder() if seam == "system" else folders.state_folder())
+    return module.create(
+        module.Settings(**settings), folders.cache_folder() if seam == "system" else folders.state_folder()
+    )

@@ -14,14 +14,16 @@ import importlib.util
 import itertools
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from steelyard.model.policy import THRESHOLD, THRESHOLD_OF, PolicyChoice
 from steelyard.model.scaling import Desired, Point, Supply
 from steelyard.model.trial_settings import TrialSettings
 
+LIMITS = (THRESHOLD, "target", "setpoint", "high")
+"""Settings with which policies compare their metric."""
 RATES = "rates"
 """Setting that stands for the offered rates, which the load gives if the study does not."""
 
@@ -105,18 +107,26 @@ def ask_times(policy: Policy) -> Iterator[float]:
 def asked(
     policy: Policy, bounds: Bounds, replication: int, points: Sequence[Point], supply: Sequence[Supply], until_s: float
 ) -> tuple[Desired, ...]:
-    """All answers of a policy that differ from the one before, after bounding; the first is the size at the beginning.
+    """As `answers`, all of them."""
+    return tuple(answers(policy, bounds, replication, points, supply, until_s))
+
+
+def answers(
+    policy: Policy, bounds: Bounds, replication: int, points: Sequence[Point], supply: Sequence[Supply], until_s: float
+) -> Iterator[Desired]:
+    """The answers of a policy that differ from the one before, after bounding; the first is the size at the beginning.
 
     At each of its times it is given what was closed by then. Points and supply are those of a trial: after the first
     answer that differs from what was done in it, they are those of another cluster.
     """
-    answers = [Desired(0.0, bounds.nodes, "")]
+    given = [Desired(0.0, bounds.nodes, "")]
+    yield given[0]
     for now_s in itertools.takewhile(lambda t_s: t_s <= until_s, ask_times(policy)):
-        history = known(History(policy.period_s, points, supply, tuple(answers)), now_s)
+        history = known(History(policy.period_s, points, supply, tuple(given)), now_s)
         answer = bounded(policy.desired(history, now_s), bounds, replication)
-        if (answer.nodes, answer.prepared) != (answers[-1].nodes, answers[-1].prepared):
-            answers.append(answer)
-    return tuple(answers)
+        if (answer.nodes, answer.prepared) != (given[-1].nodes, given[-1].prepared):
+            given.append(answer)
+            yield answer
 
 
 _Timed = TypeVar("_Timed", Point, Supply)
@@ -163,20 +173,22 @@ def changes(history: History, bounds: Bounds) -> list[tuple[float, int]]:
 
 def rested(history: History, bounds: Bounds, now_s: float, cooldown_s: float) -> bool:
     """Whether the last change of size is over, and a cooldown since then has passed: since its last node came into
-    service or, where the size was not reached because a node failed to join or leave, since the change ended. AWS: the
-    time between one scaling activity ending and another one starting (DefaultCooldown)."""
+    service or, of a change that took nodes away or did not reach its size, since it ended. AWS: the time between one
+    scaling activity ending and another one starting (DefaultCooldown)."""
     when = changes(history, bounds)
     if not when:
         return True
-    since_s = math.inf
+    since_s, at_s = math.inf, when[-1][0]
     for supply in reversed(history.supply):
         if supply.pending or supply.in_service != history.desired[-1].nodes:
             break
         since_s = supply.t_s
     ended_s = history.supply[-1].ended_s if history.supply else None
-    if since_s == math.inf and ended_s is not None and ended_s > when[-1][0]:
-        since_s = ended_s
-    return now_s >= max(since_s, when[-1][0]) + cooldown_s
+    # Nodes that are leaving are not counted any more: when they have left is when the change ended.
+    left = when[-1][1] < 0 and at_s <= since_s
+    if since_s == math.inf or left:
+        since_s = ended_s if ended_s is not None and ended_s > at_s else math.inf
+    return now_s >= max(since_s, at_s) + cooldown_s
 
 
 def value(history: History) -> float | None:
@@ -204,6 +216,14 @@ def policy_of(settings: TrialSettings, module: ModuleType, threshold: float | No
         own = own.model_copy(update={RATES: tuple(settings.load.rates())})
     policy: Policy = module.create(own, bounds(settings.policy, settings.site.nodes))
     return policy
+
+
+def limit_words(stated: Mapping[str, Any], threshold: float | None = None) -> str:
+    """`target 75`: what a policy of these settings compares its metric with, for display; empty if with nothing.
+    `threshold`: that of `threshold_of`."""
+    known = {**stated, **({} if threshold is None else {THRESHOLD: threshold})}
+    limits = ((name, known.get(name)) for name in LIMITS)
+    return next((f"{name} {limit:g}" for name, limit in limits if isinstance(limit, int | float)), "")
 
 
 def bounds(choice: PolicyChoice, nodes: int) -> Bounds:

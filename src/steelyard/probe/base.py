@@ -36,11 +36,14 @@ class Placement:
     """One command of a probe: where it runs, and the nodes that its readings are of."""
 
     on: Node | None
-    """Node that runs the command, outside its limits; None: the conductor's machine."""
+    """Node that runs the command, outside its limits; None: the conductor's machine, or `on_named`."""
     argv: tuple[str, ...]
     speaks_of: tuple[str, ...]
     """Names of the nodes that its samples are filed under. Where there are several, each line begins with the name of
     the node that it is of, and a space, which `parse` does not get."""
+    on_named: str = ""
+    """Name of the node that runs it, if that need not be one of those that are watched: of a cluster that may change
+    its size, each node is watched apart."""
     asks_cluster: bool = False
     """Whether it connects to the cluster over CQL and receives its user and password."""
 

@@ -1,4 +1,5 @@
-"""Responses before, during and after activities of trials, and of their controls in the same seconds.
+"""Responses before, during and after activities of trials, and of their controls around the time at which the policy
+would have acted there.
 
 Only trials with activities and their controls are read: other stores cost nothing.
 """
@@ -14,7 +15,7 @@ from typing import Final
 from steelyard.analysis.statistic import ActivityReturn, AlignedTrial, AroundActivity
 from steelyard.heavy import pl
 from steelyard.judging.activity_phases import arrival
-from steelyard.judging.activity_windows import ActivityWindow, returned, windows, within
+from steelyard.judging.activity_windows import ActivityWindow, delayed, returned, windows, within
 from steelyard.judging.derived import gives
 from steelyard.judging.membership import Span, sizes
 from steelyard.judging.policy_points import ROUNDING_S, Seen, mean_in_service, point
@@ -24,7 +25,7 @@ from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import quantile_ns, supported
 from steelyard.model.response import NS_PER_MS
 from steelyard.model.trial import Attempt, CellKey, TrialRecord
-from steelyard.reading.replay import seen_of
+from steelyard.reading.replay import seen_of, sham_delay_s
 from steelyard.store.read import Store
 
 SHORTEST_S: Final = 0.95
@@ -131,6 +132,12 @@ class TrialData:
     operations: TrialOperations
     seen: Seen = field(repr=False)
 
+    @property
+    def length_s(self) -> float:
+        """Seconds of its measurement."""
+        span = self.record.measured_span
+        return span[1] - span[0] if span else 0.0
+
     def values(self, spans: Sequence[Span]) -> dict[str, float]:
         """Response to its value in the spans: those of operations, and the CPU of the nodes in service."""
         begun_s = self.record.measured_span[0] if self.record.measured_span else 0.0
@@ -170,14 +177,18 @@ def around_activities(
                 if _is_control(other, record) and (data := _data(store, other, read)) is not None
             ]
             named = windows(record)
+            delays_s = [(one, sham_delay_s(store, one.record, record)) for one in controls]
+            alike = [(one, delay_s) for one, delay_s in delays_s if delay_s is not None]
             around += [
                 AroundActivity(
-                    record.key, window, own.values(window.spans), [one.values(window.spans) for one in controls]
+                    record.key, window, own.values(window.spans),
+                    [one.values(delayed(window, delay_s, one.length_s)) for one, delay_s in alike]
+                    if window.activity == 1 else [one.values(window.spans) for one in controls],
                 )
                 for window in named
-            ]
+            ]  # fmt: skip
             returns += _returns(record, named, own.operations)
-            aligned.append(_aligned(own, controls))
+            aligned.append(_aligned(own, alike))
     return around, returns, aligned
 
 
@@ -202,7 +213,7 @@ def _returns(record: TrialRecord, named: Sequence[ActivityWindow], operations: T
     return returns
 
 
-def _aligned(own: TrialData, controls: Sequence[TrialData]) -> AlignedTrial:
+def _aligned(own: TrialData, controls: Sequence[tuple[TrialData, float]]) -> AlignedTrial:
     record, span = own.record, own.record.measured_span
     assert span is not None, record.key
     first = record.activities[0]
@@ -215,8 +226,9 @@ def _aligned(own: TrialData, controls: Sequence[TrialData]) -> AlignedTrial:
     arrived = (arrival(first, node) for node in first.nodes)
     arrived_s = sorted(mark.t_s - first.begun_s for mark in arrived if mark is not None)
     return AlignedTrial(
-        record.key, first.kind, own.curves(at_s), nodes, arrived_s, [one.curves(at_s) for one in controls]
-    )
+        record.key, first.kind, own.curves(at_s), nodes, arrived_s,
+        [control.curves(at_s + delay_s) for control, delay_s in controls],
+    )  # fmt: skip
 
 
 def _data(store: Store, record: TrialRecord, read: dict[Attempt, TrialData | None]) -> TrialData | None:

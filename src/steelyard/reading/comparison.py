@@ -18,6 +18,7 @@ from steelyard.analysis.treatments import label
 from steelyard.format import listed
 from steelyard.heavy import pl
 from steelyard.judging.looks import later
+from steelyard.model.client import as_client, held
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
 from steelyard.model.responses import SHORT_NAMES
@@ -212,21 +213,23 @@ def levels(texts: Sequence[str], factors: Mapping[str, Sequence[Level]], option:
     chosen: dict[str, Level] = {}
     for text in (part for repeated in texts for part in repeated.split(",")):
         name, equals, wanted = text.partition("=")
-        name, wanted = name.strip(), wanted.strip()
+        name, wanted = held(name.strip()), wanted.strip()
         if not equals:
             raise StudyError(f"{option} {text}", f"FACTOR=LEVEL, such as {option} nodes=3", key=option, read=text)
         if name not in factors:
             near = difflib.get_close_matches(name, factors, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = f"did you mean {as_client(near[0])!r}? " if near else ""
             raise StudyError(
                 f"{option} {text}: no such factor",
-                f"{hint}there are: {', '.join(factors) or 'none; nothing varies in this store'}",
+                f"{hint}there are: {as_client(', '.join(factors)) or 'none; nothing varies in this store'}",
                 key=option,
             )
         level = next((known for known in factors[name] if is_called(known, wanted)), None)
         if level is None:
             known = ", ".join(str(known) for known in factors[name])
-            raise StudyError(f"{option} {text}: no such level", f"{name} has: {known}", key=option, read=wanted)
+            raise StudyError(
+                f"{option} {text}: no such level", f"{as_client(name)} has: {known}", key=option, read=wanted
+            )
         fix(chosen, {name: level}, text, option)
     return chosen
 
@@ -235,7 +238,9 @@ def fix(chosen: dict[str, Level], added: Mapping[str, Level], text: str, option:
     """Add the levels that a text asks for. Raises StudyError if a factor is fixed to another level already."""
     for name, level in added.items():
         if chosen.setdefault(name, level) != level:
-            raise StudyError(f"{option} {text}: {name} is {chosen[name]} already", "one level of a factor", key=option)
+            raise StudyError(
+                f"{option} {text}: {as_client(name)} is {chosen[name]} already", "one level of a factor", key=option
+            )
 
 
 def is_called(level: Level, wanted: str) -> bool:

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from steelyard.analysis.treatments import NODES, label
-from steelyard.model.facts import MACHINE, emulated_processor, isolation, of_machines, of_systems, role_of
+from steelyard.model.facts import (
+    CAVEAT,
+    MACHINE,
+    PROMISE,
+    emulated_processor,
+    isolation,
+    of_machines,
+    of_systems,
+    role_of,
+)
 from steelyard.model.named_level import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.store.read import Store
@@ -19,6 +28,14 @@ OF_LEVELS: Final = ("limit_", "link", "node_disk_bytes", "vm_memory", "vm_proces
 """Prefixes of the names of facts that a level determines: with one start of each level nothing else separates them from
 those that differ from start to start, such as free memory."""
 VIRTUAL: Final = "virtual machine"
+OF_STORES: Final = (
+    "The systems do not promise the same for what they acknowledge, as said next: numbers show what each carries under "
+    "its own promise, and not which would be faster under the same one."
+)
+OF_SETTINGS: Final = (
+    "Levels do not promise the same for what they acknowledge, as said next: a difference may be the price of the "
+    "promise."
+)
 Facts = Mapping[str, Mapping[str, str]]
 
 
@@ -46,6 +63,23 @@ def emulated(store: Store, records: Sequence[TrialRecord]) -> bool:
     starts = {record.start: record for record in records if record.settings.site.name in virtual}
     machines = (of_machines(store.facts(record)).values() for record in starts.values())
     return any(emulated_processor(facts) for nodes in machines for facts in nodes)
+
+
+def system_caveats(store: Store, records: Sequence[TrialRecord]) -> tuple[str, ...]:
+    """Sentences that the systems under test say of themselves; where they do not promise the same, also what each
+    promises. One trial is read of each settings of a system."""
+    of_settings = {repr(record.settings.system): record for record in records}
+    clusters = (of_systems(store.facts(record)).values() for record in of_settings.values())
+    texts = [facts for of_nodes in clusters for facts in of_nodes]
+
+    def beginning_with(beginning: str) -> tuple[str, ...]:
+        sentences = (text for facts in texts for name, text in facts.items() if name.startswith(beginning))
+        return tuple(dict.fromkeys(sentences))
+
+    promises = beginning_with(PROMISE)
+    several = len({record.settings.system.name for record in records}) > 1
+    differ = " ".join((OF_STORES if several else OF_SETTINGS, *promises)) if len(promises) > 1 else ""
+    return (*([differ] if differ else ()), *beginning_with(CAVEAT))
 
 
 def level_facts(store: Store, records: Iterable[TrialRecord]) -> tuple[LevelFact, ...]:

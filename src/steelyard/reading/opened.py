@@ -21,7 +21,7 @@ from steelyard.model.look import Look
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import Attempt, CellKey, TrialRecord, by_cell
-from steelyard.reading.level_facts import emulated
+from steelyard.reading.level_facts import emulated, system_caveats
 from steelyard.reading.within_trials import TrialsWithin, seconds_of_cells, within_trials
 from steelyard.store.read import Store
 
@@ -96,6 +96,7 @@ class Opened:
         return analyse(
             self._with_links, self.study, seed=self.study.design.seed, within=self.within.of_analysis, plan=self.plan,
             floor=self.floor, emulated=emulated(self.store, self.records), look=self.number,
+            of_system=system_caveats(self.store, self.records),
         )  # fmt: skip
 
     def seconds_of(self, response: str) -> Sequence[Seconds]:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from steelyard.analysis.inference.estimates import share
 from steelyard.analysis.treatments import label
 from steelyard.format import count
@@ -18,16 +20,17 @@ from steelyard.heavy import pl
 from steelyard.judging.measures import Facts, metrics_of
 from steelyard.judging.membership import sizes
 from steelyard.judging.policy_points import OF_CLIENTS, Seen, metrics, point
-from steelyard.model.errors import StoreError, StudyError
+from steelyard.model.derived import Derived
+from steelyard.model.errors import SteelyardError, StoreError, StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.policy import THRESHOLD, THRESHOLD_OF, PolicyChoice
-from steelyard.model.scaling import Point, Supply
+from steelyard.model.scaling import Desired, Point, Supply
 from steelyard.model.trial import TrialRecord, by_cell
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
-from steelyard.policy.base import Policy, asked, bounds, policy_of
+from steelyard.policy.base import Policy, asked, bounds, policy_of, shipped
 from steelyard.reading.node_strips import readings_of_table
 from steelyard.store.read import Store
 
@@ -125,26 +128,52 @@ def _of_study(stated: PolicyChoice, section: Mapping[str, Any], module: ModuleTy
 def _replayed(store: Store, record: TrialRecord, module: ModuleType, section: Mapping[str, Any]) -> ReplayedTrial:
     nodes = record.settings.site.nodes
     settings = TrialSettings({**record.settings.root, "policy": {"max_nodes": nodes + 1, **section}})
-    policy = policy_of(settings, module)
-    intervals, span = store.intervals(record), record.measured_span
-    assert span is not None
-    begun_s = record.scaling.begun_s if record.scaling else _begun_s(record, intervals, span[0])
-    points = _points(policy, store, record, intervals, begun_s, span[1])
-    supply = [Supply(0.0, nodes), *(Supply(t_s - begun_s, size) for t_s, size in sizes(nodes, record.activities))]
-    copies = record.scaling.copies if record.scaling else int(record.settings.at(COPIES) or 1)
-    answers = asked(
-        policy, bounds(settings.policy, nodes), copies, points, record.scaling.supply if record.scaling else supply,
-        span[1] - begun_s,
-    )  # fmt: skip
-    first = next((answer for answer in answers if answer.nodes != nodes), None)
+    first = _first_change(_asked_again(store, record, policy_of(settings, module), settings.policy), nodes)
     of_trial = {
         "treatment": record.treatment, "trial_id": record.id, "attempt": record.attempt, "start": record.start,
     }  # fmt: skip
     if first is None:
         return ReplayedTrial(**of_trial, fired=False)
-    done = record.scaling.desired if record.scaling else ()
-    same = next(((size.t_s, size.nodes) for size in done if size.nodes != nodes), None) == (first.t_s, first.nodes)
+    done = _first_change(record.scaling.desired if record.scaling else (), nodes)
+    same = done is not None and (done.t_s, done.nodes) == (first.t_s, first.nodes)
     return ReplayedTrial(**of_trial, fired=True, at_s=first.t_s, nodes=first.nodes, reason=first.reason, as_done=same)
+
+
+def sham_delay_s(store: Store, control: TrialRecord, record: TrialRecord) -> float | None:
+    """How much later than in a trial its policy would have changed the size of its control, which has none, in the same
+    direction; below 0: earlier. 0 if the policy follows no response; None if it would not have acted, or cannot be
+    asked again (it is no part of Steelyard, a library is missing, or the control has no readings of its metric)."""
+    if record.scaling is None or not record.scaling.points:
+        return 0.0
+    nodes, module = record.settings.site.nodes, shipped(record.settings)
+    done = _first_change(record.scaling.desired, nodes)
+    if module is None or done is None:
+        return None
+    try:
+        policy = policy_of(record.settings, module, record.derived.value if record.derived else None)
+        answers = _asked_again(store, control, policy, record.settings.policy)
+    except (SteelyardError, ValidationError):
+        return None
+    first = _first_change(answers, nodes)
+    return first.t_s - done.t_s if first is not None and (first.nodes > nodes) == (done.nodes > nodes) else None
+
+
+def _first_change(desired: Sequence[Desired], nodes: int) -> Desired | None:
+    return next((answer for answer in desired if answer.nodes != nodes), None)
+
+
+def _asked_again(store: Store, record: TrialRecord, policy: Policy, choice: PolicyChoice) -> tuple[Desired, ...]:
+    """What a policy says of a stored trial. Raises StudyError as `_points`."""
+    nodes, intervals, span = record.settings.site.nodes, store.intervals(record), record.measured_span
+    assert span is not None
+    begun_s = record.scaling.begun_s if record.scaling else _begun_s(record, intervals, span[0])
+    points = _points(policy, store, record, intervals, begun_s, span[1])
+    supply = [Supply(0.0, nodes), *(Supply(t_s - begun_s, size) for t_s, size in sizes(nodes, record.activities))]
+    copies = record.scaling.copies if record.scaling else int(record.settings.at(COPIES) or 1)
+    return asked(
+        policy, bounds(choice, nodes), copies, points, record.scaling.supply if record.scaling else supply,
+        span[1] - begun_s,
+    )  # fmt: skip
 
 
 def _points(
@@ -174,10 +203,11 @@ def _begun_s(record: TrialRecord, intervals: pl.DataFrame, otherwise: float) -> 
     return otherwise if first is None else float(first)  # type: ignore[arg-type]
 
 
-def replay_of(
-    store: Store, records: Sequence[TrialRecord], module: ModuleType, section: Mapping[str, Any]
-) -> ReplayedTreatment:
-    """How often a policy would have fired in these trials of one treatment. Raises as `replay`."""
+def acting_by_chance(store: Store, given: Derived, settings: TrialSettings, module: ModuleType) -> ReplayedTreatment:
+    """How often the policy of these settings would have fired at a derived threshold in the trials that gave it. Raises
+    as `replay`."""
+    section = {**settings.policy.model_dump(mode="json"), THRESHOLD: given.value, THRESHOLD_OF: ""}
+    records = [record for record in store.trials() if record.key in given.trials]
     return _treatment(records[0].treatment, [_replayed(store, record, module, section) for record in records])
 
 

@@ -14,6 +14,7 @@ from steelyard.judging.measures import metrics_of, over_time, seconds_of
 from steelyard.model import histogram, responses
 from steelyard.model.histogram import Bucket
 from steelyard.model.named_level import Level
+from steelyard.model.objective import Limit
 from steelyard.model.percentiles import BEYOND, needed, quantile_buckets, quantile_ns, supported
 from steelyard.model.study import AnalysisChoice
 from steelyard.model.trial import Attempt, CellKey, TrialRecord
@@ -21,6 +22,9 @@ from steelyard.reading.around_activities import WHOLE, around_activities
 from steelyard.reading.node_strips import readings_of_table
 from steelyard.store import layout
 from steelyard.store.read import Store
+
+OF_JOBS, OF_STAGES = "job_tasks_failed", "job_"
+"""Measure of every trial that was jobs; beginning of the metrics of their stages."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ def within_trials(
     sampled: list[Seconds] = []
     histograms: dict[CellKey, pl.DataFrame] = {}
     named = over_time(analysis.needed)
+    over: dict[Attempt, float] = {}
+    staged: list[Seconds] = []
     for treatment, records in cells.items():
         if any(record.search is not None for record in records):
             continue
@@ -54,12 +60,16 @@ def within_trials(
         quantiles += own
         pooled += of_cell
         per_treatment.append(Seconds(dict(treatment), series(response, records)))
+        if analysis.limit is not None:
+            over |= seconds_over(response, per_treatment[-1].trials, records, analysis.limit)
         if named:
             sampled.append(Seconds(dict(treatment), [_sampled(store, record, named) for record in records]))
+        jobs = [record for record in records if OF_JOBS in record.measures]
+        staged += [Seconds(dict(treatment), [(one.key, _stages(store, one)) for one in jobs])] if jobs else []
     around, returns, aligned = around_activities(store, cells)
     of_analysis = Within(
-        seconds=per_treatment, percentiles=quantiles, pooled=pooled, sampled=sampled, around=around, returns=returns,
-        aligned=aligned,
+        seconds=per_treatment, percentiles=quantiles, pooled=pooled, sampled=sampled, stages=staged, around=around,
+        returns=returns, aligned=aligned, over_objective=over,
     )  # fmt: skip
     return TrialsWithin(of_analysis, histograms)
 
@@ -93,19 +103,59 @@ def series(rows: pl.DataFrame, records: Sequence[TrialRecord]) -> list[tuple[Att
     intervals = rows.group_by("trial", "node", "t_s", "seconds").agg(
         twice_ns.sum().alias("twice_ns"), pl.col("count").sum()
     )
-    placed = intervals.with_columns(
-        # Clocks of load nodes differ by less than half an interval.
-        place=((pl.col("t_s") - pl.col("t_s").min().over("trial")) / pl.col("seconds").max().over("trial")).round()
-    )
-    summed = placed.group_by("trial", "place").agg(
-        (pl.col("twice_ns").sum() / pl.col("count").sum() / 2e6).alias("response_ms_mean"),
-        (pl.col("count").sum() / pl.col("seconds").max()).alias("throughput_per_s"),
-        lasted=pl.col("seconds").max(),
+    summed = (
+        intervals.with_columns(place=_place())
+        .group_by("trial", "place")
+        .agg(
+            (pl.col("twice_ns").sum() / pl.col("count").sum() / 2e6).alias("response_ms_mean"),
+            (pl.col("count").sum() / pl.col("seconds").max()).alias("throughput_per_s"),
+            lasted=pl.col("seconds").max(),
+        )
     )
     summed = summed.filter(pl.col("lasted") >= WHOLE * pl.col("lasted").max().over("trial")).drop("lasted")
     attempts = {layout.trial_folder(record.id, record.attempt): record.key for record in records}
     frames = summed.sort("trial", "place").partition_by("trial", maintain_order=True)
     return [(attempts[str(frame["trial"][0])], frame) for frame in frames]
+
+
+def _place() -> pl.Expr:
+    """Number of an interval in its trial; clocks of load nodes differ by less than half an interval."""
+    return ((pl.col("t_s") - pl.col("t_s").min().over("trial")) / pl.col("seconds").max().over("trial")).round()
+
+
+def seconds_over(
+    rows: pl.DataFrame, seconds: Sequence[tuple[Attempt, pl.DataFrame]], records: Sequence[TrialRecord], limit: Limit
+) -> dict[Attempt, float]:
+    """Percent of the seconds of each trial's measurement in which a limit was not met, also for lack of answered
+    operations. `rows`: `answered`; `seconds`: `series` of them. Empty if the response has no value in a second."""
+    q = responses.of(limit.response).percentile
+    values = _seconds_of_percentile(rows, records, q) if q is not None else {
+        trial: dict(frame.select("place", limit.response).iter_rows())
+        for trial, frame in seconds if limit.response in frame.columns
+    }  # fmt: skip
+    over = {}
+    for record in records:
+        of_trial, load, span = values.get(record.key, {}), record.settings.stated_load, record.measured_span
+        # What was left over at the end of an open loop is answered after its last second.
+        length_s = (load and load.measured_s) or (span[1] - span[0] if span else 0.0)
+        if of_trial and round(length_s):
+            met = sum(limit.is_met(value) for place, value in of_trial.items() if place < round(length_s))
+            over[record.key] = 100 * (1 - met / round(length_s))
+    return over
+
+
+def _seconds_of_percentile(
+    rows: pl.DataFrame, records: Sequence[TrialRecord], q: float
+) -> dict[Attempt, dict[float, float | None]]:
+    """A percentile of the operations of each second of each trial by its number, ms, however few they were."""
+    columns = ("bucket_low_ns", "bucket_high_ns", "count")
+    attempts = {layout.trial_folder(record.id, record.attempt): record.key for record in records}
+    values: dict[Attempt, dict[float, float | None]] = {}
+    for trial, place, *buckets in rows.group_by("trial", _place().alias("place")).agg(*columns).iter_rows():
+        value_ns = quantile_ns(histogram.merge([zip(*buckets, strict=True)]), q)
+        value = None if value_ns is None else value_ns / percentile_intervals.NS_PER_MS
+        values.setdefault(attempts[trial], {})[place] = value
+    return values
 
 
 def _sampled(store: Store, record: TrialRecord, names: Sequence[str]) -> tuple[Attempt, pl.DataFrame]:
@@ -117,6 +167,12 @@ def _sampled(store: Store, record: TrialRecord, names: Sequence[str]) -> tuple[A
     columns = {name: [*values, *[None] * (length - len(values))] for name, values in by_name.items()}
     frame = pl.DataFrame({"place": range(length), **columns}, schema_overrides=dict.fromkeys(names, pl.Float64))
     return record.key, frame.drop_nulls()
+
+
+def _stages(store: Store, record: TrialRecord) -> pl.DataFrame:
+    """A row for each stage of a trial's jobs in order of time, with a column for each of its samples."""
+    rows = store.samples(record).filter(pl.col("metric").str.starts_with(OF_STAGES))
+    return rows.pivot("metric", index=("node", "t_s"), values="value").sort("t_s")
 
 
 def percentiles(

@@ -21,6 +21,7 @@ from steelyard.reference.tables import Column, Form, Number, Row, Table, tables
 
 PLACED = "beside."
 """Prefix of the facet for a column that none of our factors determines: the published level to compare with."""
+MS_PER_S = 1000
 FEWEST_TRIALS = 2
 """One trial has no spread, so a difference cannot be judged."""
 
@@ -138,6 +139,8 @@ def _compared(
         ours = contrasted(first[0], second[0], spec.response)
     else:
         ours = first[0].numbers.get((spec.quantity, spec.statistic))
+    if ours is not None and (ours.unit, known["unit"]) == ("ms", "s"):
+        ours = ours.mapped(lambda ms: ms / MS_PER_S, "s")
     if ours is None:
         return _without(known, printed, "no number", (f"our trials have no {spec.response_words or spec.response}",))
     both = [first[0]] if spec.against is None else [first[0], second[0]]

@@ -226,7 +226,7 @@ def _facts(page: Drawing) -> Markup:
 
 def _method(page: Drawing) -> Markup:
     given = page.page_input
-    html = paragraphs(method_and_facts.method(given.study, given.plan, page.records, page.results))
+    html = paragraphs(method_and_facts.method(given.study, given.plan, page.records, page.results, given.facts))
     return html + page.table(named_levels(given.study)) + paragraphs([given.study.study.notes], "note")
 
 

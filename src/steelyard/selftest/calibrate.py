@@ -13,19 +13,19 @@ from steelyard.model.errors import EngineError
 from steelyard.model.machine_identity import identity
 from steelyard.node import agent, machine_facts, processor
 from steelyard.node.calibration import fingerprint
-from steelyard.selftest.bench import BenchServer, Driven, drive, order, serving
+from steelyard.selftest.bench import BenchServer, Driven, bench_of, drive, order, serving
 from steelyard.wire.record import Done
+from steelyard.wire.schedule import Closed, Steady
 
 IN_FLIGHT = (64, 512)
 SLIP_RATE_PER_S = 2_000.0
 SLIP_IN_FLIGHT = 64
-CEILING_SHARE = 0.16
-"""Share of the time for each of the four ceilings; the slip takes the rest, apart from starting and ending."""
+CEILINGS_SHARE = 0.64
+"""Share of the time for all ceilings; the slip takes the rest, apart from starting and ending."""
 SLIP_SHARE = 0.25
 WARM_UP_SHARE = 0.15
 """Warm-up share of a ceiling's time, for connections, caches and the clock speed of the processor."""
 GRACE_S = 30.0
-PROPORTIONS: dict[Kind, dict[str, float]] = {"read": {"read": 1.0}, "write": {"update": 1.0}}
 
 
 @dataclass(frozen=True)
@@ -37,24 +37,26 @@ class Step:
     result: Ceiling | Slip | None = None
 
 
-async def calibrate(seconds: float, on_step: Callable[[Step], None]) -> Calibration:
+async def calibrate(protocol: str, seconds: float, on_step: Callable[[Step], None]) -> Calibration:
     """Measure for about `seconds`; `on_step` receives every step when it begins (`result` None) and when it
-    has ended. Raises EngineError."""
+    has ended. Raises EngineError, and StudyError for a protocol without a bench."""
     before, own = processor.machine_time(), os.times()
     drives: list[Driven] = []
     ceilings: list[Ceiling] = []
-    async with serving("--null") as server:
-        for kind in PROPORTIONS:
+    kinds = bench_of(protocol).loads
+    async with serving(protocol, "--null") as server:
+        for kind in kinds:
             for in_flight in IN_FLIGHT:
-                step = Step(f"{kind}s of 1 KB, {in_flight} in flight", CEILING_SHARE * seconds)
+                share = CEILINGS_SHARE / (len(kinds) * len(IN_FLIGHT))
+                step = Step(f"{kind}s of 1 KB, {in_flight} in flight", share * seconds)
                 on_step(step)
-                drives.append(await _saturate(server, kind, in_flight, step.seconds))
+                drives.append(await _saturate(server, protocol, kind, in_flight, step.seconds))
                 ceilings.append(ceiling_of(kind, in_flight, drives[-1].done))
                 on_step(Step(step.name, step.seconds, ceilings[-1]))
         step = Step(f"{SLIP_RATE_PER_S:,.0f} reads per second, open loop", SLIP_SHARE * seconds)
         on_step(step)
-        schedule = {"kind": "constant", "rate_per_s": SLIP_RATE_PER_S, "in_flight": SLIP_IN_FLIGHT}
-        asked = order(server.contact, PROPORTIONS["read"], schedule, duration_s=step.seconds)
+        schedule = Steady(kind="constant", rate_per_s=SLIP_RATE_PER_S, in_flight=SLIP_IN_FLIGHT)
+        asked = order(server.contact, protocol, "read", schedule, duration_s=step.seconds)
         drives.append(await drive(asked, step.seconds + GRACE_S))
         slip = slip_of(drives[-1])
         on_step(Step(step.name, step.seconds, slip))
@@ -67,6 +69,7 @@ async def calibrate(seconds: float, on_step: Callable[[Step], None]) -> Calibrat
     program = agent.find()
     hello = drives[0].hello
     return Calibration(
+        protocol=protocol,
         made_s=time.time(),
         machine=identity(machine_facts.facts()),
         agent=f"{hello.agent} {fingerprint(program)}",
@@ -79,11 +82,11 @@ async def calibrate(seconds: float, on_step: Callable[[Step], None]) -> Calibrat
     )
 
 
-async def _saturate(server: BenchServer, kind: Kind, in_flight: int, seconds: float) -> Driven:
+async def _saturate(server: BenchServer, protocol: str, kind: Kind, in_flight: int, seconds: float) -> Driven:
     warm_up_s = WARM_UP_SHARE * seconds
-    schedule = {"kind": "closed", "threads": in_flight}
+    schedule = Closed(threads=in_flight)
     duration_s = seconds - warm_up_s
-    asked = order(server.contact, PROPORTIONS[kind], schedule, duration_s=duration_s, warm_up_s=warm_up_s)
+    asked = order(server.contact, protocol, kind, schedule, duration_s=duration_s, warm_up_s=warm_up_s)
     return await drive(asked, seconds + GRACE_S)
 
 

@@ -23,8 +23,10 @@ from steelyard.judging.trial_responses import merged, quantile_ms
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.tasks import together
-from steelyard.selftest.bench import BenchServer, Driven, drive, order, serving
+from steelyard.selftest.bench import BenchServer, Driven, bench_of, drive, order, serving
+from steelyard.wire.order import CQL
 from steelyard.wire.record import Interval
+from steelyard.wire.schedule import Closed, Steady
 
 QUANTILE = 0.99
 IN_FLIGHT = 64
@@ -40,13 +42,13 @@ LEAST_TRUTH_S = 0.1
 DRAIN_S = 1.0
 """Seconds after the server wakes in which operations still differ from those without a stall."""
 GRACE_S = 60.0
-READS = {"read": 1.0}
 
 
 @dataclass(frozen=True)
 class Asked:
     """Parameters of the proof."""
 
+    protocol: str = CQL
     seconds: float = 20.0
     rate_per_s: float = 1_000.0
     stall_s: float = 2.0
@@ -58,15 +60,15 @@ class Asked:
 
     def check(self) -> None:
         """Raises StudyError if the proof is impossible with these parameters."""
+        bench_of(self.protocol)
         if self.seconds < self.stall_s + 2 * MARGIN_S:
             raise _wrong("--seconds", self.seconds, f"at least {self.stall_s + 2 * MARGIN_S:g} for this stall")
         if truth_s(QUANTILE, self.stall_s, self.seconds) < LEAST_TRUTH_S:
             least_s = (1 - QUANTILE) * self.seconds + LEAST_TRUTH_S
             raise _wrong("--stall", self.stall_s, f"at least {least_s:g} s, to be seen at p99 of {self.seconds:g} s")
         if self.due < LEAST_OPERATIONS:
-            raise _wrong(
-                "--rate", self.rate_per_s, f"at least {LEAST_OPERATIONS / self.seconds:g} operations per second"
-            )
+            least = f"at least {LEAST_OPERATIONS / self.seconds:g} operations per second for {self.seconds:g} s"
+            raise _wrong("--rate", self.rate_per_s, least)
 
 
 def _wrong(key: str, read: float, allowed: str) -> StudyError:
@@ -153,9 +155,10 @@ async def prove(asked: Asked, on_second: Callable[[Line], None]) -> Proof:
     asked.check()
     course = _Course()
     service_us = f"{1e6 / asked.rate_per_s:g}"
-    async with serving("--null") as null, serving("--service-us", service_us, "--contention", "0") as slow:
-        constant = {"kind": "constant", "rate_per_s": asked.rate_per_s, "in_flight": IN_FLIGHT}
-        closed = {"kind": "closed", "threads": 1}
+    slowly = ("--service-us", service_us, "--contention", "0")
+    async with serving(asked.protocol, "--null") as null, serving(asked.protocol, *slowly) as slow:
+        constant = Steady(kind="constant", rate_per_s=asked.rate_per_s, in_flight=IN_FLIGHT)
+        closed = Closed(threads=1)
 
         def listen(interval: Interval) -> None:
             if not course.begun.is_set():
@@ -167,11 +170,10 @@ async def prove(asked: Asked, on_second: Callable[[Line], None]) -> Proof:
             await _stall((null, slow), asked, course)
             return None
 
-        due = order(null.contact, READS, constant, duration_s=asked.seconds)
-        forgetful = order(slow.contact, READS, closed, duration_s=asked.seconds)
-        timeout_s = asked.seconds + asked.stall_s + GRACE_S
-        for load_order in (due, forgetful):
-            load_order["timeout_ms"] = int((asked.stall_s + GRACE_S) * 1000)
+        timeout_s, timeout_ms = asked.seconds + asked.stall_s + GRACE_S, int((asked.stall_s + GRACE_S) * 1000)
+        sizes: dict[str, Any] = {"duration_s": asked.seconds, "timeout_ms": timeout_ms}
+        due = order(null.contact, asked.protocol, "read", constant, **sizes)
+        forgetful = order(slow.contact, asked.protocol, "read", closed, **sizes)
         driven = await together(
             (_some(drive(due, timeout_s, listen)), _some(drive(forgetful, timeout_s)), stand_still())
         )

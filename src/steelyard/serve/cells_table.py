@@ -20,7 +20,7 @@ from steelyard.format import interval, number, treatment_label
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
-from steelyard.model.responses import label_of, unit_of
+from steelyard.model.responses import gain_error_percent, label_of, unit_of
 from steelyard.model.study import Study
 from steelyard.model.trial import CellKey, TrialRecord, cell_key
 from steelyard.serve.store_cache import StoreLook
@@ -114,7 +114,10 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
     """One treatment by its sealed attempts: the numbers that the answer of the finished study will quote."""
     frame = frame_of(records, study)
     confidence = study.analysis.confidence
-    summaries = [summarise(frame, name, dict(treatment), confidence) for name in responses(study)] if records else []
+    summaries = [
+        summarise(frame, name, dict(treatment), confidence, gain_error_percent(name, study.cost))
+        for name in (responses(study) if records else ())
+    ]
     main = summaries[0] if summaries else None
     shown = [one.geometric_mean for one in summaries]
     faults = [record for record in records if record.verdict.system_fault]

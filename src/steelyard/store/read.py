@@ -407,8 +407,8 @@ def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialR
 def _hint_for(folder: Path) -> str:
     if (folder / layout.EVENTS).is_file() or (folder / layout.TRIALS).is_dir():
         return (
-            "a study ended here before it was written (a full disk?), or its file was removed: `steelyard run STUDY` "
-            "writes it"
+            "a run ended here before it wrote its study (refused, interrupted, a full disk), or the file was removed: "
+            "`steelyard run STUDY` writes it"
         )
     if folder.suffix == ".toml":
         return f"that is a study's file; its results are in a folder of its name, such as store/{folder.stem}"

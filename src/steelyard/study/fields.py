@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from steelyard.model.client import held
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
 from steelyard.model.named_level import Level
@@ -39,13 +40,13 @@ FIXED_AT_START = ("site", "system", "data", "node", "link", "load_site", "policy
 
 
 def dotted(factor: str) -> str:
-    """The field that a factor sets: `nodes` -> `site.nodes`."""
-    return ALIASES.get(factor, factor)
+    """The field that a factor sets: `nodes` -> `site.nodes`, `client.routing` -> `load.routing`."""
+    return ALIASES.get(factor, held(factor))
 
 
 def short(factor: str) -> str:
-    """The name used in plans and tables: `site.nodes` -> `nodes`."""
-    return next((alias for alias, name in ALIASES.items() if name == factor), factor)
+    """The name used in plans and tables: `site.nodes` -> `nodes`, `client.routing` -> `load.routing`."""
+    return next((alias for alias, name in ALIASES.items() if name == factor), held(factor))
 
 
 def names_in_use(section: str, base: str, levels: Iterable[Mapping[str, Level]]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steelyard.model.client import Client
 from steelyard.model.errors import StudyError
 from steelyard.study.fields import short
 from steelyard.study.treatments import MAX_TREATMENTS
@@ -15,8 +16,12 @@ from steelyard.tomlfile.problems import Missing, problem
 
 
 def normalise(raw: dict[str, Any]) -> list[StudyError]:
-    """Flatten tables of levels to short factor names, in place; returns problems with their shape."""
-    errors: list[StudyError] = []
+    """Flatten tables of levels to short factor names, and put `[client]` where complete settings hold it, in place;
+    returns problems with their shape."""
+    errors = _client_into_load(raw)
+    analysis = raw.get("analysis")
+    if isinstance(analysis, dict) and isinstance(compared := analysis.get("compared"), str):
+        analysis["compared"] = short(compared)
     if "factors" in raw:
         raw["factors"] = _flat(raw["factors"], "factors", errors, many=True)
     if "levels" in raw:
@@ -32,6 +37,21 @@ def normalise(raw: dict[str, Any]) -> list[StudyError]:
             _flat(treatment, f"design.treatments.{index}", errors, lists=True)
             for index, treatment in enumerate(design["treatments"])
         ]
+    return errors
+
+
+def _client_into_load(raw: dict[str, Any]) -> list[StudyError]:
+    if (client := raw.pop("client", None)) is None:
+        return []
+    if not isinstance(client, dict):
+        return [problem("client", client, "must be a table")]
+    if not isinstance(load := raw.setdefault("load", {}), dict):
+        return []  # refused as a load
+    allowed = tuple(Client.model_fields)
+    errors = [problem(f"client.{name}", client[name], "no such key", allowed) for name in client if name not in allowed]
+    both = [name for name in client if name in load]
+    errors += [problem(f"client.{name}", client[name], f"is given already, as load.{name}") for name in both]
+    load |= {name: value for name, value in client.items() if name in allowed}
     return errors
 
 

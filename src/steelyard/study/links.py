@@ -11,6 +11,7 @@ from steelyard.model.link import NODAL, LinkChoice, NamedLink
 from steelyard.model.study import Study
 from steelyard.plugins.find import Plugins
 from steelyard.tomlfile.problems import from_validation
+from steelyard.tomlfile.validated import validated
 
 KIND = "link"
 FIELD = "link.name"
@@ -20,11 +21,11 @@ def link_of(plugins: Plugins, name: str) -> NamedLink:
     """A shipped link, or that of a file in the study's folder. Raises StudyError."""
     table = plugins.values_file(KIND, name, FIELD)
     try:
-        named = NamedLink.model_validate(table)
+        named = validated(NamedLink, table)
     except ValidationError as error:
         raise _refused(name, error, "", NamedLink) from error
     try:
-        own = LinkChoice.model_validate(named.link)
+        own = validated(LinkChoice, named.link)
     except ValidationError as error:
         raise _refused(name, error, "link", LinkChoice) from error
     if own.medium is None or "name" in named.link:

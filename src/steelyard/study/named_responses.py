@@ -10,7 +10,7 @@ from steelyard.model import power, responses
 from steelyard.model.errors import StudyError
 from steelyard.model.policy import KEEPING
 from steelyard.model.response import Response
-from steelyard.model.responses import cost, scaling
+from steelyard.model.responses import cost, energy, scaling
 from steelyard.model.study import Study
 from steelyard.plugins.find import Plugins
 from steelyard.study.fields import names_of
@@ -51,11 +51,22 @@ def response_problems(study: Study, plugins: Plugins) -> list[StudyError]:
 def _lacks(study: Study, response: Response, plugins: Plugins) -> Iterator[str]:
     measure = response.measure
     metered = measure is not None and measure.power and measures_in(power.UNIT, study, plugins)
-    if measure is not None and measure.probe not in study.probes and not metered:
+    if measure is not None and measure.probe and measure.probe not in study.probes and not metered:
         runs = ", ".join(study.probes) or "none"
         yield f"is read by the probe {measure.probe!r}, which the study does not run: probes has {runs}"
     if response.name == cost.NAME and study.cost.price_per_node_hour is None:
         yield "needs a price: declare cost.price_per_node_hour and cost.currency"
+    if response.name.startswith(energy.MODELLED) and study.cost.node_watts_busy is None:
+        yield "needs the power of a node: declare cost.node_watts_idle and cost.node_watts_busy"
+    if measure is not None and measure.during == "idle" and not study.measure_idle_s:
+        yield "needs an idle time before each trial: set measure_idle_s"
+    if measure is not None and measure.above_idle and not study.measure_idle_s:
+        if measure.during == "jobs":
+            yield "needs the power of an idle node: set measure_idle_s"
+        elif study.cost.node_watts_idle is None:
+            yield "needs the power of an idle node: set measure_idle_s, or declare cost.node_watts_idle"
+    if measure is not None and measure.above_idle and not study.measure_idle_s and study.cost.gain_error_percent:
+        yield "needs an idle that the meter itself has read, because of cost.gain_error_percent: set measure_idle_s"
     if response in scaling.RESPONSES and set(names_of(study)["policy"]) <= set(KEEPING):
         yield "needs a cluster that may change its size: choose policy.name"
     if response in scaling.OF_DEMAND and study.analysis.demand is None:

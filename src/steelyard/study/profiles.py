@@ -11,6 +11,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.profile import Profile
 from steelyard.plugins.find import Plugins
 from steelyard.tomlfile.problems import from_validation
+from steelyard.tomlfile.validated import validated
 
 KIND = "profile"
 FIELD = "node.profile"
@@ -21,7 +22,7 @@ def profile_of(plugins: Plugins, name: str) -> Profile:
     """A shipped profile, or that of a file in the study's folder. Raises StudyError."""
     table = plugins.values_file(KIND, name, FIELD)
     try:
-        return Profile.model_validate(table)
+        return validated(Profile, table)
     except ValidationError as error:
         problems = from_validation(error, "", Profile)
         what = "; ".join(problem.message for problem in problems)

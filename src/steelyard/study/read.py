@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from steelyard.judging import load_response
 from steelyard.judging.settings_hash import canonical
+from steelyard.model.client import SECTION, as_client
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level, level_key
 from steelyard.model.study import ALIASES, Study
@@ -28,6 +29,7 @@ from steelyard.study.treatments import control_of, design_problems, treatments_o
 from steelyard.tomlfile.parse import parsed, text_of
 from steelyard.tomlfile.positions import key_lines, line_of
 from steelyard.tomlfile.problems import Missing, from_validation, placed, problem, raise_all
+from steelyard.tomlfile.validated import validated
 
 LEAST_SCALED = 100
 """Lower limit of records and operations when scaling down."""
@@ -67,13 +69,15 @@ def read_text(
     raise_all(errors, path, find_line)
 
     def refuse(problems: Sequence[StudyError]) -> None:
-        raise_all([as_written(error, origins) for error in problems], path, find_line)
+        written = [as_written(error, origins) for error in problems]
+        with_client = any(f".{SECTION}" in f".{key}." for key in lines)
+        raise_all([_of_client(error) if with_client else error for error in written], path, find_line)
 
     _scale(raw, scale, plugins)
     _end_of_the_load(raw)
     study: Study | None = None
     try:
-        study = Study.model_validate(raw)
+        study = validated(Study, raw)
         if leave_out_missing:
             whole, study = study, without_missing(study)
             kept = study.design.treatments
@@ -83,7 +87,7 @@ def read_text(
     tables = {section: raw[section] for section in SECTIONS if isinstance(raw.get(section), dict)}
     if study is not None:
         tables = tables_of(study)
-    named = {} if study is None else names_of(study)
+    named = _subtables_named(tables) if study is None else names_of(study)
     _, problems = complete(tables, {}, plugins, named)
     # Which policies a study names is known of a whole one only: until then a setting of one may be that of another.
     certain = [
@@ -107,10 +111,18 @@ def read_text(
     return load_response.for_its_load(study, treatments_of(study, plugins))
 
 
+def _of_client(error: StudyError) -> StudyError:
+    """The error in a file with section `client`, whose settings are held in `load`."""
+    message, hint = as_client(error.message), as_client(error.hint)
+    return StudyError(message, hint, key=error.key, read=error.read, allowed=error.allowed)
+
+
 def _spelt(key: str, lines: Mapping[str, int]) -> str:
     """The key as spelt in the file: factors may be written in short or long form."""
     if key in lines:
         return key
+    if (client := as_client(key)) in lines:
+        return client
     table = re.match(r"(factors|design\.(?:base|control|treatments\.\d+))\.(.+)", key)
     if table is not None:
         spelt = ((table[1], name) for name in (dotted(table[2]), short(table[2])))
@@ -186,6 +198,14 @@ def _write_default(table: dict[str, Any], seam: str, name: str, plugins: Plugins
         return  # reported with the other errors when the study is checked
     if field is not None and not field.is_required():
         table[name] = copy.deepcopy(field.get_default(call_default_factory=True))
+
+
+def _subtables_named(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """The sub-tables with the name of a plug-in, by section: of a study that is not whole, any level may name it."""
+    return {
+        section: tuple(key for key in tables.get(section, ()) if find.is_path(key) or key in find.names(seam))
+        for section, seam in SEAMS.items()
+    }
 
 
 def _unknown_plugins(raw: Mapping[str, Any], plugins: Plugins) -> list[StudyError]:
@@ -305,7 +325,7 @@ def located(errors: Sequence[StudyError], path: Path) -> tuple[StudyError, ...]:
         elsewhere = (
             name
             for name in lines
-            if (name.startswith("levels.") and name.endswith(f".{key}"))
+            if (name.startswith("levels.") and name.endswith((f".{key}", f".{as_client(key)}")))
             or (key not in lines and re.fullmatch(rf"{section}\.[^.]+\.{re.escape(field)}", name))
         )
         return line_of(lines, factor if factor in lines else next(elsewhere, _spelt(key, lines)))
@@ -350,7 +370,7 @@ def _settings_problems(name: str, table: Mapping[str, Any], model: type[BaseMode
     unknown = [] if open_ended else [key for key in table if key not in allowed]
     errors = [problem(f"{prefix}.{key}", table[key], "no such key", allowed) for key in unknown]
     try:
-        model.model_validate({key: item for key, item in table.items() if key not in unknown})
+        validated(model, {key: item for key, item in table.items() if key not in unknown})
     except ValidationError as error:
         errors += from_validation(error, prefix, model)
     return errors

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from steelyard.model.client import Client
 from steelyard.model.study import Study
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins
@@ -44,6 +45,8 @@ def schema() -> dict[str, Any]:
         {"anyOf": [LEVEL, {"type": "array", "items": LEVEL, "minItems": 1}]}, "Treatments"
     )
     definitions["NamedLevel"] |= {"additionalProperties": {"$ref": f"{REF}Treatment"}}
+    definitions["Client"] = Client.model_json_schema()
+    document["properties"]["client"] = {"$ref": f"{REF}Client"}
     table = {"type": "object", "additionalProperties": {"$ref": f"{REF}Levels"}}
     document["properties"]["factors"] |= table
     design = definitions["Design"]["properties"]

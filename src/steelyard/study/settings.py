@@ -23,6 +23,7 @@ from steelyard.study import links, profiles
 from steelyard.study.fields import FIXED_AT_START, SEAMS, SECTIONS, dotted, hard, names_of, put
 from steelyard.study.missing import misspelt, settings_model
 from steelyard.tomlfile.problems import from_validation, problem
+from steelyard.tomlfile.validated import validated
 
 UNNAMED: Mapping[str, str] = {"load_site": "", "policy": NONE}
 """Sections that need not name a plug-in, and which they then have; empty: none."""
@@ -146,7 +147,7 @@ def _validated(
     table: Mapping[str, Any], prefix: str, model: type[BaseModel], errors: list[StudyError], also: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     try:
-        return model.model_validate(table).model_dump(mode="json")
+        return validated(model, table).model_dump(mode="json")
     except ValidationError as error:
         errors += from_validation(error, prefix, model, also)
         return {}

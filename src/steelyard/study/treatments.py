@@ -10,7 +10,7 @@ from steelyard.judging.design import Treatment, base_of, factors_of
 from steelyard.judging.design import treatments_of as treatments_of_design
 from steelyard.judging.fractional_design import Fraction
 from steelyard.model.errors import StudyError
-from steelyard.model.named_level import Level
+from steelyard.model.named_level import Level, level_key
 from steelyard.model.study import Study
 from steelyard.plugins.find import Plugins
 from steelyard.study.fields import dotted
@@ -136,8 +136,9 @@ def _compared_problems(study: Study) -> list[StudyError]:
 def _level_problems(key: str, levels: Sequence[Level]) -> list[StudyError]:
     if not levels:
         return [problem(key, Missing(), "a factor needs at least one level")]
-    twice = [level for position, level in enumerate(levels) if same_level_in(level, levels[:position])]
-    return [problem(key, list(levels), f"level {level!r} is listed twice") for level in twice]
+    # Also true after 1: they would be one level, and true would be lost without a word.
+    twice = [level for position, level in enumerate(levels) if level in levels[:position]]
+    return [problem(key, list(levels), f"level {level_key(level)} is listed twice") for level in twice]
 
 
 def same_level_in(level: Level, levels: Sequence[Level]) -> bool:

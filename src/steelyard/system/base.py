@@ -32,6 +32,17 @@ class Endpoint:
     table: str = ""
     tls_ca: str | None = None
     """PEM file of the certificate authority of the nodes, if the system created one and clients may encrypt."""
+    compared: bool = True
+    """Whether values that are read are compared with those written: not where rows are made up, or another program may
+    have written them."""
+    files: str = ""
+    """Root of the file system that jobs read and write, as `hdfs://10.0.0.1:9000`."""
+    submit: tuple[str, ...] = ()
+    """argv, on a load node, that submits the program whose path and arguments follow."""
+    program: str = ""
+    """File, on this machine, that does the system's own jobs: called as `PROGRAM NAME INPUT OUTPUT`."""
+    remove: tuple[str, ...] = ()
+    """argv, on a load node, that removes the folder whose URL follows."""
 
 
 class System(Protocol):
@@ -94,8 +105,8 @@ class System(Protocol):
         ...
 
     async def process_ids(self, node: Node) -> tuple[int, ...]:
-        """Process ids of the node's server, as the node's kernel names them, for probes without cgroups. Empty if it is
-        not running."""
+        """Process ids of the node's server, as the node's kernel names them, for probes without cgroups, which find its
+        children themselves. Empty if it is not running."""
         ...
 
     def logs(self, node: Node) -> tuple[Path, ...]:
@@ -110,6 +121,15 @@ class Provides(Protocol):
     async def provide(self, nodes: Sequence[Node]) -> None:
         """Find or bring what the nodes need to run the system, before `install`; what was brought is kept on the node
         for later leases. Raises SystemFault."""
+        ...
+
+
+@runtime_checkable
+class ProvidesClients(Protocol):
+    """Ability: load nodes run programs of the system, too, such as the one that submits jobs."""
+
+    async def provide_clients(self, loaders: Sequence[Node], nodes: Sequence[Node]) -> None:
+        """Bring to load nodes what they need to use the cluster of `nodes`. Raises SystemFault."""
         ...
 
 
@@ -211,6 +231,15 @@ class HasNotes(Protocol):
     """Ability: notes of `check` for the experimenter, before a start."""
 
     def notes(self) -> Sequence[str]:
+        """A sentence each. Pure."""
+        ...
+
+
+@runtime_checkable
+class HasSizeNotes(Protocol):
+    """Ability: notes of `check` on a number of nodes, before a start."""
+
+    def size_notes(self, nodes: int) -> Sequence[str]:
         """A sentence each. Pure."""
         ...
 

@@ -15,6 +15,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -22,7 +23,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from steelyard.model.activity import IN_SERVICE, LEFT, LISTENING, STARTED, STREAMED
-from steelyard.model.data_model import CQL, Schema
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import CommandFailed, SystemFault
 from steelyard.model.value import Value, later
 from steelyard.model.workload_shape import WorkloadShape
@@ -31,17 +32,15 @@ from steelyard.node.base import DILATION, START, Node, with_port
 from steelyard.node.command import run
 from steelyard.system.base import ClusterTimes, Endpoint, MarkIt
 from steelyard.system.join_marks import JOIN_LINES, LEAVE_LINES, Patterns, marks
+from steelyard.system.one_server import OneServer, logs
+from steelyard.wire.order import CQL
 
 NAME = "simulated"
 VERSION = "4.0.0-steelyard-sim"
 """Version that the simulated nodes report to drivers."""
 LEASE = "STEELYARD_LEASE"
-RECORD = "sim.json"
-LOGS = "logs"
 OUT, ERR = "sim.out", "sim.err"
-LAST_LINES = 6
 SCHEMA_TIMEOUT_S = 30.0
-END_TIMEOUT_S = 5.0
 EXPECTED_START_S = 0.3
 EXPECTED_SCHEMA_S = 0.8
 """Including a check whether there is anything to fill."""
@@ -151,10 +150,14 @@ def _is_seconds(text: str) -> bool:
         return False
 
 
-class Simulated:
+class Simulated(OneServer):
     """Simulated cluster: one `steelyard-agent sim` per node."""
 
     name = NAME
+    dead = "the simulated node has died"
+    record_name = "sim.json"
+    outputs = (OUT, ERR)
+    stop_timeout_s = 5.0
     version = VERSION
     protocol = CQL
     offers = ("simulated_load",)
@@ -163,25 +166,16 @@ class Simulated:
     """Planted times are timers', which no limit slows down: they are multiplied by the dilation."""
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__(settings.port)
         self.settings = settings
 
     async def prepare(self) -> None:
         """Check that there is an agent; nothing else is needed. Raises EngineError if there is none."""
         agent.find()
 
-    async def install(self, node: Node, peers: Sequence[Node]) -> None:
-        """Create the node's folders. Idempotent."""
-        await files.make_folders(node, node.folder / LOGS)
-
-    async def start(self, node: Node, peers: Sequence[Node]) -> None:
-        """Start the server and return at once; does nothing if it is running."""
-        if await kept.living(node, node.folder / RECORD) is not None:
-            return
-        await self._launch(node, self.argv(node, peers))
-
-    async def _launch(self, node: Node, argv: Sequence[str]) -> None:
-        logs = node.folder / LOGS
-        await kept.launch(node, argv, node.folder / RECORD, stdout=logs / OUT, stderr=logs / ERR)
+    async def command(self, node: Node, peers: Sequence[Node]) -> Sequence[str]:
+        """The simulator with what is planted."""
+        return self.argv(node, peers)
 
     def argv(self, node: Node, peers: Sequence[Node], *, joins: bool = False) -> list[str]:
         """The node's command line; one that joins asks the first of its peers for the others."""
@@ -225,7 +219,7 @@ class Simulated:
         await self.install(node, (*members, node))
         before = await self._lengths((node, *members))
         mark(STARTED, None)
-        await self._launch(node, self.argv(node, members, joins=True))
+        await self.launch(node, self.argv(node, members, joins=True))
         listening_s = await self._follow(node, before, mark, JOIN_LINES, LISTENING)
         mark(IN_SERVICE, max(listening_s, await self._seen(node, (node, *members), before, IN_SERVICE)))
         return self._share(len(members) + 1)
@@ -239,7 +233,7 @@ class Simulated:
         left_s = await self._seen(node, others, before, LEFT)
         # Where no other has its clock, the lines of the others are not comparable.
         mark(LEFT, max(streamed_s, left_s) if left_s else None)
-        while await kept.living(node, node.folder / RECORD) is not None:  # noqa: ASYNC110 - a server has no event
+        while await self.runs(node):  # noqa: ASYNC110 - a server has no event
             await asyncio.sleep(LOG_POLL_S)
         await self.stop(node)
         return self._share(len(members))
@@ -253,7 +247,7 @@ class Simulated:
 
     async def _lengths(self, nodes: Sequence[Node]) -> dict[str, int]:
         """Bytes of each node's output so far, by its name."""
-        return {node.name: (await files.sizes(node, node.folder / LOGS)).get(OUT, 0) for node in nodes}
+        return {node.name: (await files.sizes(node, logs(node))).get(OUT, 0) for node in nodes}
 
     async def _follow(
         self, node: Node, before: Mapping[str, int], mark: MarkIt, patterns: Patterns, last: str
@@ -262,7 +256,7 @@ class Simulated:
         first, or cannot go on."""
         marked: set[str] = set()
         while True:
-            alive = await kept.living(node, node.folder / RECORD) is not None
+            alive = await self.runs(node)
             lines = await self._added(node, before)
             for name, t_s in marks(lines, patterns):
                 if name not in marked:
@@ -273,7 +267,7 @@ class Simulated:
             if wrong := [line for line in lines if line.startswith("ERROR")]:
                 raise SystemFault(f"{node.name}: {wrong[0].partition(' - ')[2]}", node=node.name, system=NAME)
             if not alive:
-                raise await self._died(node)
+                await self.refuse_death([node])
             await asyncio.sleep(LOG_POLL_S)
 
     async def _seen(self, node: Node, by: Sequence[Node], before: Mapping[str, int], name: str) -> float:
@@ -282,8 +276,7 @@ class Simulated:
         last_s, patterns = 0.0, members_say(name, node.address)
         for other in by:
             while not (of := dict(marks(await self._added(other, before), patterns))).get(name):
-                if await kept.living(other, other.folder / RECORD) is None:
-                    raise await self._died(other)
+                await self.refuse_death([other])
                 await asyncio.sleep(LOG_POLL_S)
             if other.kernel == node.kernel:
                 last_s = max(last_s, of[name])
@@ -291,13 +284,12 @@ class Simulated:
 
     async def _added(self, node: Node, before: Mapping[str, int]) -> list[str]:
         """Whole lines of a node's output behind the bytes that were there before."""
-        output = await files.read(node, node.folder / LOGS / OUT, before[node.name])
+        output = await files.read(node, logs(node) / OUT, before[node.name])
         return output.decode(errors="replace").rpartition("\n")[0].splitlines()
 
     async def ready(self, node: Node, members: int) -> bool:
         """Whether the node answers and knows `members` nodes. Raises SystemFault if it died."""
-        if await kept.living(node, node.folder / RECORD) is None:
-            raise await self._died(node)
+        await self.refuse_death([node])
         try:
             (peers,) = await self._ask(node, "SELECT peer FROM system.peers_v2")
         except CommandFailed as error:
@@ -306,38 +298,14 @@ class Simulated:
             raise SystemFault(error.message, error.hint, node=node.name, system=NAME) from error
         return len(peers) == members - 1
 
-    async def death(self, node: Node) -> SystemFault | None:
-        """Cause of the server's death; None while it lives."""
-        if await kept.living(node, node.folder / RECORD) is not None:
-            return None
-        return await self._died(node)
-
-    async def waiting_for(self, node: Node) -> str:
-        """Current activity of a node that is not ready."""
-        return "beginning to listen" if await kept.living(node, node.folder / RECORD) else "not running"
-
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Create keyspace and tables on all nodes (the first informs the others). Idempotent. Raises SystemFault for
         schemas that the simulated cluster does not support."""
         await self._say(nodes[0], schema.create_keyspace(1), *schema.create_rest())
 
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
-        """Port of every node."""
-        contacts = tuple(with_port(node.address, self.settings.port) for node in nodes)
-        return Endpoint(self.protocol, contacts, schema.keyspace, schema.table)
-
-    async def stop(self, node: Node) -> None:
-        """Send SIGTERM; SIGKILL after a time limit. Data are lost. Idempotent."""
-        await kept.stop(node, node.folder / RECORD, END_TIMEOUT_S)
-
-    async def kill(self, node: Node) -> None:
-        """Send SIGKILL. Idempotent."""
-        await kept.stop(node, node.folder / RECORD, 0.0)
-
-    async def wipe(self, node: Node) -> None:
-        """Remove logs; kill a server that is still running. Idempotent."""
-        await self.kill(node)
-        await files.remove(node, node.folder / RECORD, node.folder / LOGS, below=node.folder)
+        """Port of every node; what is read there is made up unless the nodes remember."""
+        return replace(super().endpoint(nodes, schema), compared=self.settings.remember)
 
     async def facts(self, node: Node) -> Mapping[str, str]:
         """Version as reported by the node, and its options as reported by the kernel."""
@@ -346,25 +314,16 @@ class Simulated:
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
         """Options requested at start that differ from those of the running process."""
-        asked = _options(await kept.asked_argv(node, node.folder / RECORD))
+        asked = _options(await kept.asked_argv(node, self.record(node)))
         force = _options(await self._command_line(node))
         names = asked.keys() | force.keys()
         return {
             name: (asked.get(name, ""), force.get(name, "")) for name in names if asked.get(name) != force.get(name)
         }
 
-    async def process_ids(self, node: Node) -> tuple[int, ...]:
-        """Process id of the server."""
-        server = await kept.living(node, node.folder / RECORD)
-        return (server.pid,) if server is not None else ()
-
     def ways(self, node: Node) -> Mapping[str, str]:
         """The port, for its own table: it has none of Cassandra's."""
         return {"simulated_load": with_port(node.address, self.settings.port)}
-
-    def logs(self, node: Node) -> tuple[Path, ...]:
-        """The folder with the server's output."""
-        return (node.folder / LOGS,)
 
     async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
         """There is no background work."""
@@ -428,19 +387,9 @@ class Simulated:
         return [json.loads(line)["rows"] for line in done.stdout.splitlines() if line.strip()]
 
     async def _command_line(self, node: Node) -> tuple[str, ...]:
-        server = await kept.living(node, node.folder / RECORD)
-        if server is None:
-            raise await self._died(node)
-        return server.argv
-
-    async def _died(self, node: Node) -> SystemFault:
-        lines: list[str] = []
-        for name in (OUT, ERR):
-            output = await files.read(node, node.folder / LOGS / name)
-            lines += output.decode(errors="replace").strip().splitlines()
-        last = f"last lines: {' | '.join(lines[-LAST_LINES:])}" if lines else "it wrote nothing"
-        how = await kept.ending(node, node.folder / RECORD)
-        return SystemFault(f"{node.name}: the simulated node has died: {how}; {last}", node=node.name, system=NAME)
+        await self.refuse_death([node])
+        server = await kept.ask(node, self.record(node))
+        return () if server is None else server.argv
 
 
 def _planted_unless(nothing: float, option: str, value: float) -> list[str]:

@@ -31,7 +31,9 @@ from steelyard.plugins.parts import Parts
 from steelyard.system.base import Endpoint
 from steelyard.testing.cluster import running
 from steelyard.testing.findings import check_findings
-from steelyard.wire.record import Connected, Done, Hello, Interval, Record
+from steelyard.wire.order import Order, RespTarget
+from steelyard.wire.record import Connected, Doing, Done, Hello, Interval, Record, SampleRecord
+from steelyard.wire.schedule import Closed, Steady
 from steelyard.wire.word import PhaseWord
 from steelyard.workload.base import Workload
 
@@ -66,6 +68,8 @@ class EngineContract:
     workload_settings: ClassVar[Mapping[str, Any]] = {"records": 1000}
     port: ClassVar[int] = 19176
     """Port of the simulated cluster."""
+    operations: ClassVar[int] = OPERATIONS
+    """Number of operations of a load."""
     exact: ClassVar[bool] = True
     """Whether the number of operations done equals the number ordered exactly."""
 
@@ -77,11 +81,11 @@ class EngineContract:
             await cluster.system.create_schema(cluster.nodes, self.new_workload().schema())
             yield tuple(f"{node.address}:{self.port}" for node in cluster.nodes)
 
-    def order(self, contacts: Sequence[str], load: Load) -> dict[str, Any]:
+    def order(self, contacts: Sequence[str], load: Load) -> Order:
         """The order of a load on the cluster."""
         workload = self.new_workload()
         schema = workload.schema()
-        endpoint = Endpoint(workload.protocol, tuple(contacts), schema.keyspace, schema.table)
+        endpoint = Endpoint(workload.protocols[0], tuple(contacts), schema.keyspace, schema.table)
         return engine_order.measure(load, endpoint, schema, workload, 1)
 
     def new_workload(self) -> Workload:
@@ -114,12 +118,12 @@ class EngineContract:
 
         async def body() -> Heard:
             async with self.contacts(tmp_path) as contacts:
-                return await self._driven(contacts, Load(operations=OPERATIONS, threads=THREADS), nodes)
+                return await self._driven(contacts, Load(operations=self.operations, threads=THREADS), nodes)
 
         heard = asyncio.run(body())
         assert {name for name, _ in heard} == {node.name for node in nodes}
         whole = sum(_says_what_it_did([record for name, record in heard if name == node.name]) for node in nodes)
-        assert whole == OPERATIONS if self.exact else whole > 0
+        assert whole == self.operations if self.exact else whole > 0
         assert left_over(nodes) == []
 
     def test_says_how_far_it_is_while_it_drives(self, tmp_path: Path) -> None:
@@ -146,7 +150,7 @@ class EngineContract:
 
         async def body() -> tuple[Heard, Heard]:
             async with self.contacts(tmp_path) as contacts:
-                load = Load(operations=OPERATIONS, threads=THREADS)
+                load = Load(operations=self.operations, threads=THREADS)
                 return await self._driven(contacts, load, nodes), await self._driven(contacts, load, nodes)
 
         first, second = asyncio.run(body())
@@ -188,17 +192,18 @@ class EngineContract:
         """A cluster that does not answer is an error with the node's name, not a load with errors."""
         nodes = self.nodes(tmp_path)
         with pytest.raises(EngineError, match="l1"):
-            asyncio.run(self._driven((NO_SERVER,), Load(operations=OPERATIONS, threads=THREADS), nodes))
+            asyncio.run(self._driven((NO_SERVER,), Load(operations=self.operations, threads=THREADS), nodes))
         assert left_over(nodes) == []
 
     def test_what_it_cannot_is_refused_before_anything_starts(self, tmp_path: Path) -> None:
-        """An engine with `check` refuses an unsupported order with a reason, and so does its `drive`."""
+        """An engine with `check` refuses an unsupported order, as one over another protocol than the workload's, with a
+        reason, and so does its `drive`."""
         engine = self.engine()
         if not isinstance(engine, Selective):
             return
-        order = self.order((NO_SERVER,), Load(operations=OPERATIONS, threads=THREADS))
+        order = self.order((NO_SERVER,), Load(operations=self.operations, threads=THREADS))
         engine.check(order, 1)
-        strange = {**order, "workload": {"kind": "no-such-kind"}}
+        strange = order.model_copy(update={"target": RespTarget()})
         with pytest.raises(EngineError) as refused:
             engine.check(strange, 1)
         assert refused.value.message
@@ -218,7 +223,7 @@ class EngineContract:
 
         async def phases() -> AsyncIterator[PhaseWord]:
             for name, rate_per_s in (("a", 200.0), ("b", 400.0)):
-                schedule = {"kind": "constant", "rate_per_s": rate_per_s, "in_flight": THREADS * len(nodes)}
+                schedule = Steady(kind="constant", rate_per_s=rate_per_s, in_flight=THREADS * len(nodes))
                 yield PhaseWord(name=name, schedule=schedule, duration_s=1.0, settle_s=0.5)
                 while sum(isinstance(end, Done) and end.phase == name for _, end in heard) < len(nodes):  # noqa: ASYNC110
                     await asyncio.sleep(POLL_S)
@@ -256,7 +261,7 @@ class EngineContract:
 
         async def phases() -> AsyncIterator[PhaseWord]:
             asked.append("a")
-            yield PhaseWord(name="a", schedule={}, duration_s=1.0)
+            yield PhaseWord(name="a", schedule=Closed(threads=1), duration_s=1.0)
 
         load = Load(schedule="search", objective=("response_ms_p99 <= 1000",), threads=THREADS)
         with pytest.raises(EngineError, match="l1"):
@@ -286,7 +291,7 @@ def _says_what_it_did(records: Sequence[Record]) -> int:
     assert isinstance(done, Done), records
     kinds = [type(record) for record in records]
     assert kinds.count(Hello) == kinds.count(Done) == 1
-    assert set(kinds) <= {Hello, Connected, Interval, Done}
+    assert set(kinds) <= {Hello, Connected, Interval, Done, Doing, SampleRecord}
     intervals = [record for record in records if isinstance(record, Interval) and record.phase == done.phase]
     assert intervals
     times_s = [interval.t_s for interval in intervals]

@@ -5,7 +5,8 @@
         settings = {"heap_mb": 256}
 
 Each test starts the system for real, on nodes that are plain folders and loopback addresses. Rows are written and
-counted in CQL; a system with another protocol overrides `write` and `count`.
+counted in CQL; documents, which the system writes, are read over HTTP; a system with another protocol overrides `write`
+and `count`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import string
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -45,13 +47,15 @@ from steelyard.system.base import (
     ValidatesLoad,
 )
 from steelyard.testing.findings import check_findings
+from steelyard.wire.order import HTTP
 
 POLL_S = 0.1
 COMMAND_TIMEOUT_S = 60.0
 DEATH_TIMEOUT_S = 10.0
 ROWS = 40
 ROWS_A_STATEMENT = 20
-SCHEMA = Schema("contract", "rows", "k", ("f0", "f1"))
+DOCUMENTS = tuple((f"/{index}/{index * 100}.bin", index * 100) for index in range(ROWS))
+SCHEMA = Schema("contract", "rows", "k", ("f0", "f1"), documents=DOCUMENTS)
 DATA = {"records": ROWS, "seed": 1}
 
 
@@ -98,6 +102,8 @@ class OnNodes:
 
     async def write(self, endpoint: Endpoint, schema: Schema, keys: Sequence[str]) -> None:
         """Write one row for each key, and return when all are stored."""
+        if endpoint.protocol == HTTP:
+            return
         columns = ", ".join((schema.key, *schema.fields))
         rows = [", ".join(f"'{word}'" for word in (key, *("x" * 100 for _ in schema.fields))) for key in keys]
         inserts = [f"INSERT INTO {schema.keyspace}.{schema.table} ({columns}) VALUES ({row})" for row in rows]
@@ -105,7 +111,9 @@ class OnNodes:
             await _cql(self.client(), endpoint, inserts[begin : begin + ROWS_A_STATEMENT], self.write_consistency)
 
     async def count(self, endpoint: Endpoint, schema: Schema) -> int:
-        """The number of rows."""
+        """The number of rows, or of documents that every node has."""
+        if endpoint.protocol == HTTP:
+            return min([await _right(self.client(), contact, schema) for contact in endpoint.contacts])
         (rows,) = await _cql(self.client(), endpoint, [f"SELECT {schema.key} FROM {schema.keyspace}.{schema.table}"])
         return rows
 
@@ -235,7 +243,9 @@ class SystemContract(OnNodes):
                 if isinstance(system, NoticesDeath):
                     assert [await system.death(node) for node in nodes] == [None] * len(nodes)
                 for pid in await system.process_ids(nodes[0]):
-                    await run(nodes[0], ["sh", "-c", 'kill -9 "$1"', "sh", str(pid)], timeout_s=COMMAND_TIMEOUT_S)
+                    # Processes end with the first.
+                    argv = ["sh", "-c", 'kill -9 "$1"', "sh", str(pid)]
+                    await run(nodes[0], argv, timeout_s=COMMAND_TIMEOUT_S, check=False)
 
                 async def reports_death() -> bool:
                     try:
@@ -360,6 +370,18 @@ async def until(true: Callable[[], Awaitable[bool]], timeout_s: float, what: str
     while not await true():
         assert time.monotonic() < deadline, f"not within {timeout_s:g} s: {what}"
         await asyncio.sleep(POLL_S)
+
+
+async def _right(client: Node | None, contact: str, schema: Schema) -> int:
+    """Number of documents that a server answers with in full."""
+    urls = [f"http://{contact}{path}" for path, _ in schema.documents]
+    argv = ["curl", "-q", "-g", "-s", "-S", "-f", "--noproxy", "*", "--write-out", "\\n", *urls]
+    bodies = (await run(client, argv, timeout_s=COMMAND_TIMEOUT_S)).stdout.decode().split("\n")[:-1]
+    letters = string.ascii_lowercase
+    return sum(
+        body == (letters * (size // len(letters) + 1))[:size]
+        for body, (_, size) in zip(bodies, schema.documents, strict=True)
+    )
 
 
 async def _cql(

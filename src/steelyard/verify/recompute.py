@@ -168,15 +168,17 @@ def _responses(recorded: Responses, part: pl.DataFrame, where: str, what: str, o
 
 
 def _span(recorded: Responses, part: pl.DataFrame, where: str, what: str, book: Book) -> None:
-    """Check the execution time against the intervals: at most their whole span, at least the time between the end of
-    the first and the beginning of the last."""
+    """Check the execution time against the intervals: at most their whole span, and what the operations of the first
+    had taken before it; at least the time between the end of the first and the beginning of the last."""
     if recorded.execution_time_ms is None or not part.height:
         return
     ends = part.select(
         whole=(pl.col("t_s") + pl.col("seconds")).max() - pl.col("t_s").min(),
         inner=pl.col("t_s").max() - (pl.col("t_s") + pl.col("seconds")).min(),
     ).row(0)
-    longest, shortest = ends[0] + CLOCK_S, ends[1] - CLOCK_S
+    first = part.filter(pl.col("t_s") == pl.col("t_s").min(), pl.col("measure").is_in(["response", "part"]))
+    before_ns = int(first.group_by("measure").agg(pl.col("bucket_high_ns").max())["bucket_high_ns"].sum())
+    longest, shortest = ends[0] + before_ns / NS_PER_S + CLOCK_S, ends[1] - CLOCK_S
     seconds = recorded.execution_time_ms / 1000
     book.check(
         "relation", shortest <= seconds <= longest, where, f"{what}: execution_time_ms against the intervals' span",

@@ -14,11 +14,14 @@ from steelyard.heavy import pl
 from steelyard.judging.derived import mean_over_starts, sources
 from steelyard.judging.measures import Facts
 from steelyard.judging.policy_points import point
+from steelyard.judging.settings_hash import canonical
+from steelyard.model.derived import Derived
 from steelyard.model.errors import SteelyardError
 from steelyard.model.scaling import Point, Scaling
 from steelyard.model.trial import Attempt, TrialRecord
 from steelyard.policy.base import Policy, ask_times, asked, bounds, policy_of, shipped
-from steelyard.reading.replay import seen_of
+from steelyard.reading.replay import ReplayedTreatment, acting_by_chance, seen_of
+from steelyard.store.read import Store
 from steelyard.verify import activities
 from steelyard.verify.checklist import Book
 
@@ -72,8 +75,10 @@ def _alike(stored: Point, again: Point) -> bool:
     return math.isclose(stored.value, again.value, rel_tol=RELATIVE)
 
 
-def thresholds(records: Mapping[Attempt, tuple[TrialRecord, str]], book: Book) -> None:
-    """Check derived thresholds: each is the mean of all valid trials without a policy that came before."""
+def thresholds(store: Store, records: Mapping[Attempt, tuple[TrialRecord, str]], book: Book) -> None:
+    """Check derived thresholds: each is the mean of all valid trials without a policy that came before, in some of
+    which the policy would have acted at it."""
+    acted: dict[tuple[Derived, str], ReplayedTreatment] = {}
     every = [record for record, _ in records.values()]
     for record, where in records.values():
         stored = record.derived
@@ -87,3 +92,14 @@ def thresholds(records: Mapping[Attempt, tuple[TrialRecord, str]], book: Book) -
         again = mean_over_starts(given, stored.response)
         same = again is not None and math.isclose(stored.mean, again, rel_tol=RELATIVE)
         book.check("policy", same, where, f"mean that gave {stored.level}", stored.mean, again)
+        module, used = shipped(record.settings), (stored, canonical(record.settings.part("policy")))
+        if not same or not stored.trials or stored.acted is None or module is None:
+            continue
+        try:
+            acted[used] = acted.get(used) or acting_by_chance(store, stored, record.settings, module)
+        except (SteelyardError, ValidationError, IndexError):  # its trials, or their samples, are not there
+            book.skip(NOT_MADE)
+            continue
+        book.equal(
+            "policy", where, "trials in which its policy would have acted by chance", stored.acted, acted[used].fired
+        )

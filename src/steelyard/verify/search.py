@@ -34,6 +34,8 @@ def search(record: TrialRecord, where: str, book: Book, seconds_of: Callable[[st
             stored.rules, asked, window.name, measured, window.generator,
             seconds_of(window.name),
         )  # fmt: skip
+        if window.begun_at is None:
+            again = again.model_copy(update={"begun_at": None})
         book.equal("search", where, f"search: window {window.name}", window, again)
         decision = decide(stored.rules, stored.windows[:place])
         rate = decision.rate_per_s if isinstance(decision, NextWindow) else None

@@ -50,7 +50,7 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
             recompute.trial(record, intervals, where, book)
             if samples is not None and given is not None:
                 scaling.scaling(record, samples, given[0], intervals, where, book)
-    scaling.thresholds(records, book)
+    scaling.thresholds(store, records, book)
     journal_and_plan.ids(records, book)
     journal_and_plan.plan(folder, records, book, stopping.stopping(folder, records, book))
     journal_and_plan.journal(folder, records, unreadable, book)

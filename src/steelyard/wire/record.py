@@ -192,8 +192,16 @@ class Routed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Doing:
+    """Activity of an engine whose operations take minutes, in words; shown, and not kept."""
+
+    record: Literal["doing"] = "doing"
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRecord:
-    """One reading of a probe."""
+    """One reading of a probe, or of an engine."""
 
     record: Literal["sample"] = "sample"
     t_s: float
@@ -210,7 +218,7 @@ class Failure:
     hint: str
 
 
-Record = Hello | Connected | Interval | Done | Routed | SampleRecord | Failure
+Record = Hello | Connected | Interval | Done | Routed | Doing | SampleRecord | Failure
 """One line of output."""
 
 NO_SUMMARY: Final = Summary(

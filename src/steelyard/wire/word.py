@@ -6,9 +6,10 @@ The definitions match `crates/steelyard-wire/src/word.rs`; `schema/words.example
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from steelyard.wire.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class PhaseWord:
     word: Literal["phase"] = "phase"
     name: str
     """Name in records; each name once, not `populate`, `warm-up` or `search-settle`."""
-    schedule: Mapping[str, Any]
+    schedule: Schedule
     """As in an order; with as many in flight as the order's schedule at most."""
     duration_s: float
     settle_s: float = 0.0
@@ -48,4 +49,4 @@ Word = Go | PhaseWord | Stop
 
 def line_of(word: Word) -> str:
     """The word's line, without its line ending."""
-    return json.dumps(asdict(word), separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(asdict(word), default=lambda value: value.model_dump(), separators=(",", ":"), ensure_ascii=False)

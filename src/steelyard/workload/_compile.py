@@ -13,6 +13,7 @@ from steelyard.model.cql_statement import LIMITS, Marker
 from steelyard.model.data_model import Schema, quoted
 from steelyard.model.errors import StudyError
 from steelyard.tomlfile.problems import Missing, problem
+from steelyard.wire.program import Program
 from steelyard.workload import _models, _tables, _types
 from steelyard.workload._distributions import CHOOSERS, bounds, distribution, mean, short_form
 from steelyard.workload._tables import Json, TableInfo
@@ -32,8 +33,8 @@ class Compiled:
     """A file compiled under its settings."""
 
     schema: Schema
-    program: Json
-    """The `workload` object of the agent's order."""
+    program: Program
+    """The `work` of an order."""
     fills: str
     """Hash of everything that determines the filled rows, except their number."""
     explanation: Explanation
@@ -119,7 +120,7 @@ class _Compiler:
         fills = json.dumps([populate, stride, filling], sort_keys=True)
         return Compiled(
             schema=self._schema(),
-            program=program,
+            program=Program.model_validate(program),
             fills=hashlib.sha256(fills.encode()).hexdigest()[:16],
             explanation=self._explanation(program, populate, stride),
             writes=any(

@@ -6,8 +6,8 @@ The schema of orders and the reference page are generated from the entry. The sh
 options.
 
 Choosers of keys that exist (`Chooser`) are another mechanism, YCSB's: they know which keys are written meanwhile. A new
-one is a name here, its wire format in `crates/steelyard-wire/src/order.rs` (`RequestDistribution`) and its choice in
-`crates/steelyard-workload/src/key_chooser.rs`.
+one is a name in `src/steelyard/wire/program.py`, its wire format in `crates/steelyard-wire/src/order.rs`
+(`RequestDistribution`) and its choice in `crates/steelyard-workload/src/key_chooser.rs`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
+
+from steelyard.wire.program import Chooser
 
 SHORT = re.compile(r"\s*(~?)\s*([a-z][a-z-]*)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 RANGE = re.compile(r"\s*(-?[0-9_]+(?:\.[0-9]+)?)\s*\.\.\s*(-?[0-9_]+(?:\.[0-9]+)?)\s*")
-Chooser = Literal["uniform", "zipfian", "latest", "hotspot", "sequential", "exponential"]
-"""Choice of an operation among the keys that exist."""
 CHOOSERS: tuple[str, ...] = get_args(Chooser)
 
 

@@ -7,7 +7,6 @@ another treatment.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import re
@@ -20,13 +19,16 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
-from steelyard.model.data_model import CQL, Schema
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 from steelyard.tomlfile.parse import parsed, text_of
 from steelyard.tomlfile.positions import key_lines, line_of
 from steelyard.tomlfile.problems import from_validation, problem, raise_all
+from steelyard.tomlfile.validated import validated
+from steelyard.wire.order import CQL
+from steelyard.wire.program import Program
 from steelyard.workload._compile import Compiled, compiled
 from steelyard.workload._models import MOST_RECORDS, Column, DeclaredTable, File, Operation, Populate, Statement, Step
 from steelyard.workload.base import Explanation
@@ -98,7 +100,7 @@ def read_text(text: str, path: str = "") -> Source:
 
 def _valid(raw: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> File:
     try:
-        return File.model_validate(raw)
+        return validated(File, raw)
     except ValidationError as error:
         problems = [_nearer(one) for one in from_validation(error, "", File)]
         raise_all(problems, path, lambda key: line_of(dict(lines), key))
@@ -300,7 +302,7 @@ def _setting(name: str, default: Any, extra: dict[str, Any], most: int) -> Any:
 class FileWorkload:
     """A workload defined by a file, under its settings."""
 
-    protocol = CQL
+    protocols: tuple[str, ...] = (CQL,)
 
     def __init__(self, name: str, compilation: Compiled) -> None:
         self.name = name
@@ -313,11 +315,11 @@ class FileWorkload:
 
     def data(self) -> dict[str, Any]:
         """Number of records, and a hash of the statements that write them and of their values."""
-        return {"records": self._compilation.program["records"], "fills": self._compilation.fills}
+        return {"records": self._compilation.program.records, "fills": self._compilation.fills}
 
-    def order(self) -> dict[str, Any]:
-        """The `workload` object of the agent's order: a program."""
-        return copy.deepcopy(self._compilation.program)
+    def order(self) -> Program:
+        """The `work` of an order: a program."""
+        return self._compilation.program
 
     def explain(self) -> Explanation:
         """Operations, shares, sizes."""

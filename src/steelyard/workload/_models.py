@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from steelyard.model.client import Consistency
 from steelyard.model.file_format import FileFormat
-from steelyard.model.load import Consistency
 from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 from steelyard.workload._distributions import distribution

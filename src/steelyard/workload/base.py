@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from steelyard.model.data_model import Schema
+from steelyard.wire.order import Jobs, Requests, Ycsb
+from steelyard.wire.program import Program
 
 
 class Workload(Protocol):
     """A workload as data."""
 
     name: str
-    protocol: str
-    """Protocol of its operations; the system must support it."""
+    protocols: tuple[str, ...]
+    """Protocols in which its operations can be sent; the system must speak one of them."""
     writes: bool
     """Whether a trial changes the data state."""
 
@@ -29,8 +31,8 @@ class Workload(Protocol):
         """The settings that determine the filled state: records, field count and lengths, key order, seed."""
         ...
 
-    def order(self) -> dict[str, Any]:
-        """The `workload` object of the agent's order (see `schema/order.schema.json`)."""
+    def order(self) -> Ycsb | Program | Requests | Jobs:
+        """The `work` of an order (see `schema/order.schema.json`)."""
         ...
 
 

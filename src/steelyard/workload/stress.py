@@ -10,8 +10,19 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from steelyard.model.data_model import CQL, Schema, Table, quoted
+from steelyard.model.data_model import Schema, Table, quoted
 from steelyard.model.value import Value
+from steelyard.wire.order import CQL
+from steelyard.wire.program import (
+    BoundValue,
+    DrawnKeys,
+    Execute,
+    OperationSpec,
+    Program,
+    StatementSpec,
+    StressColumn,
+    StressKey,
+)
 from steelyard.workload._distributions import bounds, distribution, mean, short_form
 from steelyard.workload.base import Explanation, OperationShape
 
@@ -95,7 +106,7 @@ class Stress:
     """Reads and writes of whole rows of standard1."""
 
     name = "stress"
-    protocol = CQL
+    protocols: tuple[str, ...] = (CQL,)
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -112,24 +123,23 @@ class Stress:
         """The settings that determine the filled table."""
         return self.settings.model_dump(mode="json", include={"records", "columns", "column_size"})
 
-    def order(self) -> dict[str, Any]:
-        """The `workload` object of the agent's order: a program."""
+    def order(self) -> Program:
+        """The `work` of an order: a program."""
         settings = self.settings
-        keys = {"kind": "drawn", "number": shifted(settings.seeds(), -1)}
+        keys = DrawnKeys(number=shifted(settings.seeds(), -1))
         shares = {"read": settings.read_proportion, "write": settings.write_proportion}
-        return {
-            "kind": "program",
-            "records": settings.records,
-            "statements": [self._write(), self._read()],
-            "populate": [{"kind": "execute", "statement": "write"}],
-            "operations": [
-                {"name": name, "weight": share, "keys": keys, "steps": [{"kind": "execute", "statement": name}]}
+        return Program(
+            records=settings.records,
+            statements=(self._write(), self._read()),
+            populate=(Execute(statement="write"),),
+            operations=tuple(
+                OperationSpec(name=name, weight=share, keys=keys, steps=(Execute(statement=name),))
                 for name, share in shares.items()
                 if share > 0
-            ],
-            "clustering": None if settings.clustering is None else distribution(settings.clustering),
-            "validate_fraction": settings.validate_fraction,
-        }
+            ),
+            clustering=None if settings.clustering is None else distribution(settings.clustering),
+            validate_fraction=settings.validate_fraction,
+        )
 
     def explain(self) -> Explanation:
         """Operations, shares, sizes."""
@@ -153,34 +163,34 @@ class Stress:
             ),
         )
 
-    def _key(self) -> dict[str, Any]:
-        return {"type": "blob", "make": {"kind": "stress-key", "size": KEY_SIZE}}
+    def _key(self) -> BoundValue:
+        return BoundValue(type="blob", make=StressKey(size=KEY_SIZE))
 
-    def _values(self) -> list[dict[str, Any]]:
+    def _values(self) -> tuple[BoundValue, ...]:
         size = distribution(self.settings.column_size)
-        makes = [{"kind": "stress-column", "column": number, "size": size} for number in range(self.settings.columns)]
-        return [{"type": "blob", "make": make} for make in makes]
+        makes = [StressColumn(column=number, size=size) for number in range(self.settings.columns)]
+        return tuple(BoundValue(type="blob", make=make) for make in makes)
 
-    def _write(self) -> dict[str, Any]:
+    def _write(self) -> StatementSpec:
         assigned = ", ".join(f"{quoted(name)} = ?" for name in self._names)
-        return {
-            "name": "write",
-            "cql": f"UPDATE {KEYSPACE}.{TABLE} SET {assigned} WHERE key = ?",
-            "values": [*self._values(), self._key()],
-            "partition_key": [self.settings.columns],
-            "writes": True,
-        }
+        return StatementSpec(
+            name="write",
+            cql=f"UPDATE {KEYSPACE}.{TABLE} SET {assigned} WHERE key = ?",
+            values=(*self._values(), self._key()),
+            partition_key=(self.settings.columns,),
+            writes=True,
+        )
 
-    def _read(self) -> dict[str, Any]:
-        return {
-            "name": "read",
-            "cql": f"SELECT {', '.join(quoted(name) for name in self._names)} FROM {KEYSPACE}.{TABLE} WHERE key = ?",
-            "values": [self._key()],
-            "partition_key": [0],
-            "writes": False,
-            "wants_row": True,
-            "expect": self._values(),
-        }
+    def _read(self) -> StatementSpec:
+        return StatementSpec(
+            name="read",
+            cql=f"SELECT {', '.join(quoted(name) for name in self._names)} FROM {KEYSPACE}.{TABLE} WHERE key = ?",
+            values=(self._key(),),
+            partition_key=(0,),
+            writes=False,
+            wants_row=True,
+            expect=self._values(),
+        )
 
 
 def shifted(spread: Mapping[str, Any], by: int) -> dict[str, Any]:

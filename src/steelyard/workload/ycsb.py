@@ -9,9 +9,10 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from steelyard.model.data_model import CQL, Schema
-from steelyard.model.value import Value
-from steelyard.workload._distributions import Chooser
+from steelyard.model.data_model import Schema
+from steelyard.model.value import Value, later
+from steelyard.wire.order import CQL, ETCD, POSTGRESQL, RESP, Proportions, Ycsb
+from steelyard.wire.program import Chooser
 
 KEYSPACE = "ycsb"
 TABLE = "usertable"
@@ -23,6 +24,8 @@ EASY: dict[str, Any] = {"easy": True}
 """The setting can change between trials on the same data."""
 
 PROPORTIONS = ("read", "update", "insert", "scan", "read_modify_write")
+VALUES = 3
+"""Format of the values' bytes: a kept snapshot with values of another format is not used."""
 DATA = (
     "records",
     "insert_start",
@@ -93,6 +96,9 @@ class Settings(Value):
     insert_lag: int | None = Field(default=None, ge=0, le=2**40, json_schema_extra=EASY)
     """Requests see only keys inserted more than this many operations ago, because later ones may be in flight; None: 16
     for each other operation that may be in flight."""
+    validate_fraction: float = later(0.1, ge=0, le=1, json_schema_extra=EASY)
+    """Share of the reads and scans whose values are compared with those written; 0 for rows that another program has
+    written."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -128,28 +134,33 @@ class Settings(Value):
 class Core:
     """A mix of YCSB's core operations on one table."""
 
-    protocol = CQL
+    protocols: tuple[str, ...] = (CQL, RESP, ETCD, POSTGRESQL)
 
-    def __init__(self, name: str, settings: Settings) -> None:
+    def __init__(self, name: str, settings: Settings, schema: Schema | None = None) -> None:
         self.name = name
         self.settings = settings
+        self._schema = schema
+        """Another table than YCSB's own."""
         shares = settings.proportions()
         self.writes = any(shares[kind] > 0 for kind in ("update", "insert", "read_modify_write"))
 
     def schema(self) -> Schema:
         """YCSB's table: a text key and equal text fields."""
+        if self._schema is not None:
+            return self._schema
         fields = tuple(f"field{number}" for number in range(self.settings.field_count))
         return Schema(keyspace=KEYSPACE, table=TABLE, key=KEY, fields=fields)
 
     def data(self) -> dict[str, Any]:
-        """The settings that determine the filled table, except the value seed; equal for mixes with the same data."""
-        return self.settings.model_dump(mode="json", include=set(DATA))
+        """The settings that determine the filled table; equal for mixes with the same data."""
+        return {**self.settings.model_dump(mode="json", include=set(DATA)), "values": VALUES}
 
-    def order(self) -> dict[str, Any]:
-        """The `workload` object of the agent's order."""
+    def order(self) -> Ycsb:
+        """The `work` of an order."""
         left_out = {"field_count", *(f"{name}_proportion" for name in PROPORTIONS)}
-        rest = self.settings.model_dump(mode="json", exclude=left_out)
-        return {"kind": "ycsb", "proportions": self.settings.proportions(), **rest}
+        # A dump lacks fields of the settings that have their default, which need not be the order's.
+        rest = {name: getattr(self.settings, name) for name in Settings.model_fields.keys() - left_out}
+        return Ycsb(fields=self.schema().fields, proportions=Proportions(**self.settings.proportions()), **rest)
 
 
 def create(settings: Settings, name: str = "ycsb") -> Core:

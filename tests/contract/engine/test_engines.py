@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +14,15 @@ from typing import ClassVar
 import pytest
 
 from steelyard.engine import _stress_tool
+from steelyard.model.load import Load
 from steelyard.testing.engine import EngineContract
+from steelyard.wire.order import HttpTarget, Order
+from steelyard.wire.schedule import Steady
 
 HERE = Path(__file__).resolve().parent
 STAND_IN = HERE / "stand_in.py"
 SAID = HERE.parents[1] / "unit" / "engine"
+RATE_PER_S = 300.0
 
 
 @pytest.mark.agent
@@ -68,3 +74,30 @@ class TestCassandraStress(StandInContract):
         # The tool and its Java are not on every machine; its own test is test_stress_tool (e2e).
         monkeypatch.setattr(_stress_tool, "find", found)
         monkeypatch.setattr(_stress_tool, "installed", lambda cache_folder: tmp_path)
+
+
+@pytest.mark.httperf
+class TestHttperf(EngineContract):
+    """Against a server of one document; httperf's loads have a rate."""
+
+    module = "httperf"
+    workload = "documents"
+    workload_settings: ClassVar = {"bytes": 1000, "validate_fraction": 0}
+
+    @asynccontextmanager
+    async def contacts(self, tmp_path: Path) -> AsyncIterator[tuple[str, ...]]:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n" + b"x" * 1000)
+                await writer.drain()
+            writer.close()
+
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            host, port = server.sockets[0].getsockname()
+            yield (f"{host}:{port}",)
+
+    def order(self, contacts: Sequence[str], load: Load) -> Order:
+        steady = Steady(kind="constant", rate_per_s=RATE_PER_S, in_flight=load.threads)
+        changes = {"schedule": steady, "target": HttpTarget(keep_alive=False)}
+        return super().order(contacts, load).model_copy(update=changes)

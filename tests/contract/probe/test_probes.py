@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Mapping
@@ -11,10 +12,16 @@ from typing import Any, ClassVar
 import pytest
 
 from steelyard.node import agent
+from steelyard.node.base import Node
 from steelyard.probe.cassandra import CACHES, POOLS, QUESTIONS
+from steelyard.probe.etcd import NUMBERS
 from steelyard.probe.jmx import GROUPS
 from steelyard.probe.os import METRICS
+from steelyard.probe.postgresql import GAUGES, RATES
+from steelyard.probe.redis import FIELDS
+from steelyard.system.postgresql._system import packaged
 from steelyard.testing.probe import ProbeContract
+from steelyard.testing.system import make_system, until
 
 
 @pytest.mark.agent
@@ -43,6 +50,16 @@ class TestEnergy(ProbeContract):
     )
     silent: ClassVar = (b"10.0 | 10.0\n",)
     wrong: ClassVar = (*ProbeContract.wrong, b"10.0\n", b"10.0 | 11.0 package=x/y\n")
+
+
+class TestMeter(ProbeContract):
+    """Its readings for real, of a made-up plug: `tests/unit/probe/test_meter.py`."""
+
+    module = "meter"
+    settings: ClassVar = {"meters": [{"kind": "shelly", "address": "127.0.0.1:9", "nodes": ["n1"]}]}
+    lines: ClassVar = (b'10.0 {"id":0,"apower":40.5}  | 11.0 {"id":0,"apower":41.5} \n',)
+    wrong: ClassVar = (*ProbeContract.wrong, b"10.0 {}\n", b'10.0 {"apower":1} | x {"apower":1}\n')
+    test_reads_for_real = None  # type: ignore[assignment]
 
 
 @pytest.mark.agent
@@ -118,6 +135,142 @@ class TestSimulated(ProbeContract):
                 super().test_reads_for_real(tmp_path)
             finally:
                 node.kill()
+
+
+@pytest.mark.redis
+class TestRedis(ProbeContract):
+    module = "redis"
+    lines: ClassVar = (
+        json.dumps("\r\n".join(["# Server", "server_time_usec:2500000", *(f"{name}:1.5" for name in FIELDS)])).encode(),
+    )
+    wrong: ClassVar = (*ProbeContract.wrong, b"[]\n", b'"server_time_usec:1\\r\\n"\n', b'error:"LOADING"\n')
+
+    def ways(self, tmp_path: Path) -> Mapping[str, str]:
+        return {"resp": "127.96.9.1:6379", "redis_cli": "redis-cli"}
+
+    def test_reads_for_real(self, tmp_path: Path) -> None:
+        """As the contract's, of a server that runs."""
+        with subprocess.Popen(["redis-server", "--bind", "127.96.9.1", "--save", ""], stdout=subprocess.PIPE) as node:
+            try:
+                assert node.stdout is not None
+                assert any(b"Ready to accept connections" in line for line in node.stdout)
+                super().test_reads_for_real(tmp_path)
+            finally:
+                node.kill()
+
+
+def _page(value: int) -> str:
+    """A page of etcd's metrics, with one value for all."""
+    return " ".join(f"{name} {value}" for name in NUMBERS)
+
+
+def _answer(value: int) -> str:
+    """An answer of PostgreSQL's probe, with one value for all."""
+    parts: dict[str, dict[str, int]] = {}
+    for part, *fields in (*RATES, *GAUGES):
+        parts.setdefault(part, {}).update(dict.fromkeys(fields, value))
+    return json.dumps({"t": value, **parts})
+
+
+class OnServer(ProbeContract):
+    """Not collected: readings for real are of a server that runs."""
+
+    system: ClassVar[str]
+    address: ClassVar[str]
+
+    def test_reads_for_real(self, tmp_path: Path) -> None:
+        """As the contract's, of a server that runs."""
+        node = Node("n1", "database", self.address, (), tmp_path)
+        system = make_system(self.system, {}, tmp_path)
+
+        async def begin() -> None:
+            await system.install(node, [node])
+            await system.start(node, [node])
+            await until(lambda: system.ready(node, 1), 30.0, "the server is ready")
+
+        try:
+            asyncio.run(begin())
+            super().test_reads_for_real(tmp_path)
+            assert asyncio.run(system.ready(node, 1)), "reading does it no harm"
+        finally:
+            asyncio.run(system.wipe(node))
+
+
+class HttpdContract(OnServer):
+    """Not collected."""
+
+    module = "httpd"
+    wrong: ClassVar = (*ProbeContract.wrong, b"1.5\n", b"0.5 | 1.5 BusyWorkers: 1\n", b"0.5 | x BusyWorkers: 1\n")
+    address = "127.97.9.2"
+
+    def ways(self, tmp_path: Path) -> Mapping[str, str]:
+        return {"server_status": f"{self.address}:8080", "curl": "curl"}
+
+
+@pytest.mark.web
+@pytest.mark.agent
+class TestHttpdOfApache(HttpdContract):
+    system = "apache"
+    lines: ClassVar = (
+        b"1790000000.0 HTTP/1.1 200 OK | "
+        b"1790000000.5 HTTP/1.1 200 OK Total Accesses: 7 BusyWorkers: 2 IdleWorkers: 14 ConnsTotal: 3\n",
+    )
+
+
+@pytest.mark.web
+@pytest.mark.agent
+class TestHttpdOfNginx(HttpdContract):
+    system = "nginx"
+    lines: ClassVar = (
+        b"1790000000.0 Active connections: 1 | "
+        b"1790000000.5 Active connections: 3 server accepts handled requests 5 5 7 Reading: 1 Writing: 1 Waiting: 1\n",
+    )
+
+
+@pytest.mark.etcd
+@pytest.mark.agent
+class TestEtcd(OnServer):
+    module = "etcd"
+    lines: ClassVar = (f"1.5 {_page(1)} | 2.5 {_page(3)}".encode(),)
+    wrong: ClassVar = (*ProbeContract.wrong, b"1.5\n", b"0.5 | 1.5\n", f"1.5 {_page(1)} | 1.5 {_page(3)}".encode())
+    system = "etcd"
+    address = "127.98.9.1"
+
+    def ways(self, tmp_path: Path) -> Mapping[str, str]:
+        return {"etcd": f"{self.address}:2379", "curl": "curl"}
+
+
+@pytest.mark.postgresql
+@pytest.mark.agent
+class TestPostgresql(OnServer):
+    module = "postgresql"
+    lines: ClassVar = (f"{_answer(1)} | {_answer(3)}".encode(),)
+    silent: ClassVar = (b' | {"t": 1.5}\n',)
+    wrong: ClassVar = (*ProbeContract.wrong, b"1.5\n", b"[] | []\n", f"{_answer(1)} | {_answer(1)}".encode())
+    system = "postgresql"
+    address = "127.99.9.1"
+
+    def ways(self, tmp_path: Path) -> Mapping[str, str]:
+        return {"postgresql": f"{self.address}:5432", "psql": packaged(None).programs[1]}
+
+
+class TestSpark(ProbeContract):
+    """Its readings for real: `tests/contract/system/test_spark_hdfs.py`, on a real cluster."""
+
+    module = "spark"
+    lines: ClassVar = (
+        b'1.5 "CapacityUsed" : 9, "UnderReplicatedBlocks" : 0, | 2.5 "CapacityUsed" : 9, "UnderReplicatedBlocks" : 0,',
+        b'1.5 "BytesWritten" : 9, "BytesRead" : 0, | 2.5 "BytesWritten" : 9, "BytesRead" : 7,',
+        b'1.5 {"gauges":{"master.apps":{"value":0}}} | 2.5 {"gauges":{"master.aliveWorkers":{"value":2},"master.apps":'
+        b'{"value":1},"master.waitingApps":{"value":0},"master.workers":{"value":3}}}',
+        b'1.5 {"gauges":{"worker.coresUsed":{"value":0}}} | 2.5 {"gauges":{"worker.coresFree":{"value":1},'
+        b'"worker.coresUsed":{"value":1},"worker.memFree_MB":{"value":128},"worker.memUsed_MB":{"value":512}}}',
+    )
+    wrong: ClassVar = (*ProbeContract.wrong, b"1.5\n", b"0.5 | 1.5\n", b'1.5 "BytesRead" : 1 | 1.5 "BytesRead" : 1')
+    test_reads_for_real = None  # type: ignore[assignment]
+
+    def ways(self, tmp_path: Path) -> Mapping[str, str]:
+        return {"spark_metrics": "127.0.0.1:8081/metrics", "hdfs_jmx": "127.0.0.1:9864", "curl": "curl"}
 
 
 class TestJmx(ProbeContract):

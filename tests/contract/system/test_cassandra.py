@@ -32,13 +32,13 @@ def fetched() -> None:
     asyncio.run(create(Settings(), cache_folder()).prepare())
 
 
-def own_cache(tmp_path: Path) -> Path:
+def own_cache(tmp_path: Path, version: str = Settings().version) -> Path:
     """The jars of everybody's cache, snapshots of the test's own."""
     cache = tmp_path / "cache"
     cache.mkdir(exist_ok=True)
-    name = f"cassandra-{Settings().version}"
-    if not (cache / name).exists():
-        (cache / name).symlink_to(cache_folder() / name)
+    for name in (f"cassandra-{version}", "java-11"):
+        if not (cache / name).is_symlink():
+            (cache / name).symlink_to(cache_folder() / name)
     return cache
 
 
@@ -98,13 +98,19 @@ async def quiet(system: Cassandra, nodes: tuple[Node, ...]) -> None:
 
 def test_a_ring_of_three_with_three_copies(tmp_path: Path) -> None:
     """Every node holds every row after a restore, on its own disk; compaction and flush leave the snapshot alone."""
+    # A busy machine may take longer than 2 s for a write of three copies.
+    settings = Settings(replication_factor=3, yaml={"write_request_timeout": "20000ms"})
+    ring_of_three(settings, tmp_path, "127.92.2")
+
+
+def ring_of_three(settings: Settings, tmp_path: Path, network: str) -> None:
+    """The whole life of a ring with three copies of each row."""
 
     async def body() -> None:
         suite = _ThreeCopies()
-        # A busy machine may take longer than 2 s for a write of three copies.
-        settings = Settings(replication_factor=3, yaml={"write_request_timeout": "20000ms"})
-        system = create(settings, own_cache(tmp_path))
-        nodes = nodes_of(tmp_path, "127.92.2", 3)
+        system = create(settings, own_cache(tmp_path, settings.version))
+        assert isinstance(system, Cassandra)
+        nodes = nodes_of(tmp_path, network, 3)
         try:
             await started(system, nodes)
             await system.create_schema(nodes, SCHEMA)

@@ -99,7 +99,10 @@ class Smallest(TestGrowth):
     database_nodes = 2
     at_first = 1
     interrupted_at = ()
-    settings: ClassVar = {**TestGrowth.settings, "replication_factor": 1}
+    # No join is killed, so none needs seconds to stream.
+    settings: ClassVar = {
+        **TestGrowth.settings, "replication_factor": 1, "yaml": {"write_request_timeout": "3000ms"},
+    }  # fmt: skip
 
 
 def test_too_few_would_remain(tmp_path: Path) -> None:

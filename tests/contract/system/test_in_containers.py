@@ -1,69 +1,15 @@
-"""Shipped systems keep their contract on nodes that site `docker` lends."""
+"""Shipped systems keep their contract on nodes that site `docker` lends; of Java: `test_java_in_containers.py`."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
-from steelyard.events.base import Silent
-from steelyard.lab.probe_processes import watched_nodes, watching
-from steelyard.leases import records as lease_records
-from steelyard.leases.lease import Lease
-from steelyard.node.base import Node
-from steelyard.plugins.find import Plugins
-from steelyard.plugins.parts import Parts
-from steelyard.site import docker
-from steelyard.site.base import Request
-from steelyard.testing.system import OnNodes, SystemContract
-from tests.contract.system import test_cassandra, test_cassandra_grows, test_simulated
-from tests.docker_daemon import running_daemon
+from tests.contract.system import test_document_servers, test_etcd, test_postgresql, test_redis, test_simulated
+from tests.contract.system.in_containers import InContainers
 
 pytestmark = [pytest.mark.docker, pytest.mark.agent, pytest.mark.usefixtures("daemon")]
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with running_daemon(tmp_path_factory.mktemp("docker")):
-        yield
-
-
-class InContainers(OnNodes):
-    """Not collected: nodes are lent when a test first asks for them, and taken back after it."""
-
-    site: ClassVar[dict[str, Any]] = {}
-    lease: Lease | None = None
-
-    @pytest.fixture(autouse=True)
-    def _taken_back(self, tmp_path: Path) -> Iterator[None]:
-        yield
-        if self.lease is not None:
-            asyncio.run(self._site(tmp_path).release(self.lease))
-
-    def _site(self, tmp_path: Path) -> docker.DockerSite:
-        cache = self.cache_folder(tmp_path)
-        cache.mkdir(exist_ok=True)
-        # Addresses that the tests of the site do not have, which may run at the same time.
-        settings = docker.Settings(**self.site, mounts=(str(cache),), subnet="10.115")
-        return docker.create(settings, tmp_path / "state")
-
-    def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
-        if self.lease is None:
-            request = Request("contract", self.database_nodes, 1)
-            until = lease_records.utc_now() + timedelta(hours=1)
-            # A loop of its own: whoever asks may be in one.
-            self.lease = _apart(self._site(tmp_path), request, until)
-        return self.lease.databases
-
-
-def _apart(site: docker.DockerSite, request: Request, until: Any) -> Lease:
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.run(site.lease(request, until))).result()
 
 
 class TestSimulatedOnTheMachinesNetwork(InContainers, test_simulated.TestOneNode):
@@ -79,32 +25,49 @@ class TestSimulatedOnABridge(InContainers, test_simulated.TestOneNode):
 class TestSimulatedGrowth(InContainers, test_simulated.TestGrowth):
     """Logs are in layers, which only commands read."""
 
+    # A join that is killed must not be at its end by then.
+    settings: ClassVar = {**test_simulated.TestGrowth.settings, "data_mb": 90.0}
     site: ClassVar = {"network": "bridge", "storage": "overlay"}
 
 
-@pytest.mark.cassandra
-@pytest.mark.usefixtures("brief_java")
-class TestCassandra(InContainers, SystemContract):
-    module = "cassandra"
-    settings: ClassVar = test_cassandra.TestOneNode.settings
+@pytest.mark.web
+class TestApache(InContainers, test_document_servers.TestThreeOfApache):
+    """The image has no Apache: this machine's is brought, with its modules and the libraries of all."""
+
     site: ClassVar = {"network": "bridge", "storage": "volume"}
 
-    def cache_folder(self, tmp_path: Path) -> Path:
-        return test_cassandra.own_cache(tmp_path)
 
-    def test_beans_are_read_within_the_wait_of_every_site(self, tmp_path: Path) -> None:
-        """No name server answers on this network, and none is needed."""
-
-        async def body() -> None:
-            async with self._running(tmp_path) as (system, nodes):
-                watched = await watched_nodes(system, nodes)
-                async with watching([Parts(Plugins()).probe("jmx")], watched, Silent()) as readings:
-                    assert readings.failure is None
-
-        asyncio.run(body())
+@pytest.mark.web
+class TestNginx(InContainers, test_document_servers.TestThreeOfNginx):
+    site: ClassVar = {"network": "bridge", "storage": "overlay"}
 
 
-@pytest.mark.cassandra
-@pytest.mark.usefixtures("brief_java")
-class TestCassandraGrowth(InContainers, test_cassandra_grows.Smallest):
+@pytest.mark.redis
+class TestRedis(InContainers, test_redis.TestThreeMasters):
+    """The image has no programs of Redis: this machine's are brought, with their libraries."""
+
     site: ClassVar = {"network": "bridge", "storage": "volume"}
+
+
+@pytest.mark.redis
+class TestRedisGrowth(InContainers, test_redis.Smallest):
+    site: ClassVar = {"network": "bridge", "storage": "overlay"}
+
+
+@pytest.mark.etcd
+class TestEtcd(InContainers, test_etcd.ThreeMembers):
+    """The image has no programs of etcd: this machine's are brought, with their libraries."""
+
+    site: ClassVar = {"network": "bridge", "storage": "volume"}
+
+
+@pytest.mark.postgresql
+class TestPostgresql(InContainers, test_postgresql.TestThreeNodes):
+    """The image has no programs of PostgreSQL: this machine's are brought, with their folders and libraries."""
+
+    site: ClassVar = {"network": "bridge", "storage": "volume", "user_namespaces": True}
+
+
+@pytest.mark.postgresql
+class TestPostgresqlGrowth(InContainers, test_postgresql.Smallest):
+    site: ClassVar = {"network": "bridge", "storage": "overlay", "user_namespaces": True}

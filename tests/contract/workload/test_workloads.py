@@ -52,6 +52,29 @@ class TestStress(WorkloadContract):
     settings: ClassVar = {"records": 1000, "column_size": "gaussian(1..90)"}
 
 
+class TestDocuments(WorkloadContract):
+    module = "documents"
+    settings: ClassVar = {"bytes": 100, "count": 20}
+
+
+class TestJob(WorkloadContract):
+    module = "job"
+    settings: ClassVar = {"program": __file__, "arguments": ["{input}"], "expected": '{"records": 1}'}
+
+
+class TestWordcount(WorkloadContract):
+    module = "wordcount"
+
+
+class TestSort(WorkloadContract):
+    module = "sort"
+    settings: ClassVar = {"input_mb": 2}
+
+
+class TestTerasort(WorkloadContract):
+    module = "terasort"
+
+
 class TestAccounts(WorkloadContract):
     module = str(FILES / "accounts.toml")
 

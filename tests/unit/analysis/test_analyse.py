@@ -15,9 +15,11 @@ from steelyard.analysis.frame import frame_of, size_factor
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.scaling import Scaling
 from steelyard.analysis.tables import LIMITS, columns, tables, titles
 from steelyard.model import responses
 from steelyard.model.trial import Responses
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.report.basics.definitions import OF_THE_PAGE
 
 from .made import FAULT, VOIDED, cell, drawn, record, study
@@ -45,6 +47,20 @@ def test_the_answer_is_what_a_person_would_write():
         "(95% interval; geometric means of 9 trials from 3 starts each)"
     )
     assert answer[-1] == "The nodes share one processor, so this says nothing about scaling out on separate machines."
+
+
+def test_nodes_with_processor_limits_of_their_own_add_them():
+    limits = TrialSettings({"node": {"cpus": 0.5}})
+    limited = [one.model_copy(update={"settings": limits}) for one in two_sizes()]
+    found = only(limited)
+    assert found.answer[-1] == "The nodes share one processor, and each adds at most the time of its own limit."
+    adds = "The nodes share one processor and disk: each node adds at most the processor time of its own limit"
+    assert any(one.startswith(adds) for one in found.caveats)
+    assert found.of(Scaling)[0].sentence.endswith(
+        "the nodes share one processor: each adds at most the time of its own limit"
+    )
+    one_without = only([*limited[:-1], two_sizes()[-1]])
+    assert any("adding a node adds no hardware" in one for one in one_without.caveats)
 
 
 def test_one_start_gives_no_verdict_and_says_why():

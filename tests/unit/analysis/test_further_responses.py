@@ -100,7 +100,7 @@ def test_tables_of_records_are_shown_once() -> None:
     found = analyse(warmed, asked, seed=1)
     assert {one.name for one in statistics.every() if one.of_records} == {
         "activities", "activity_phase", "activity_response", "aligned", "covariate", "derived_threshold", "elasticity",
-        "link", "link_program", "search", "search_window", "server_warm_up", "time_to_event",
+        "job_stage", "link", "link_program", "search", "search_window", "server_warm_up", "time_to_event",
     }  # fmt: skip
     assert len(found.of(WarmedStart)) == tables(found)["server_warm_up"].height == 10
     assert found.further[0].of(WarmedStart) == ()

@@ -36,6 +36,7 @@ from tests.unit.judging.test_attempts import record
 from tests.unit.judging.test_stopping import sealed, spread
 from tests.unit.judging.test_stopping import study as sequential_study
 from tests.unit.lab.fakes import plan_of, records_of, study
+from tests.unit.wire.orders import order
 
 PLAN = plan_of(study())
 
@@ -52,7 +53,7 @@ class Clock:
 
 def events() -> list[Any]:
     planned = PLAN.trials[0]
-    records = records_of({"action": "load", "stop": {"operations": 100}})
+    records = records_of(order(stop={"operations": 100}))
     interval = next(record for record in records if isinstance(record, Interval))
     sealed = record(planned).model_copy(
         update={"responses": Responses(execution_time_ms=4100.0, operations=100, throughput_per_s=24.0)}
@@ -261,7 +262,7 @@ def test_the_load_of_several_load_nodes_is_added_up() -> None:
     """As the page in the browser does, from the same state."""
     out = Console(file=io.StringIO(), width=140, force_terminal=False)
     publisher = Publisher(Clock(), view := LiveView(out, LiveCells(study()), Clock()))
-    records = records_of({"action": "load", "stop": {"operations": 100}})
+    records = records_of(order(stop={"operations": 100}))
     interval = next(record for record in records if isinstance(record, Interval))
     for t in range(3):
         for node, rate, p99 in (("l1", 100.0, 5.0), ("l2", 300.0, 40.0)):

@@ -58,6 +58,7 @@ def undescribed(node: dict[str, Any], place: str, heading: str) -> Iterator[str]
     """Dotted keys below a place that neither a row nor a section of the page describes."""
     for model in models(node):
         rows = PAGE.get(heading, set()) | PAGE[of_plug_in(model.get("title", ""))]
+        rows |= PAGE["client"] if heading == "load" else set()
         for key, value in model["properties"].items():
             inner = f"{place}.{key}" if place else key
             section = TABLES_OF_USERS.get(key) or of_plug_in(inner.replace(".", " ")) or inner

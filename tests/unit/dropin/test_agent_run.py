@@ -11,10 +11,12 @@ import pytest
 from steelyard.dropin import agent_run
 from steelyard.dropin.shortfall import DRAIN_S
 from steelyard.model.errors import EngineError, SystemFault
+from steelyard.wire.order import Tls
 from steelyard.wire.record import Interval
 from tests.unit.dropin.fake_agent import CONNECTED, HELLO, FakeAgent, counts, done, interval
+from tests.unit.wire import orders
 
-ORDER = {"format": 1, "interval_s": 1.0, "seed": 7, "schedule": {"kind": "closed", "threads": 1}}
+ORDER = orders.order(seed=7)
 FIRST = interval(
     "measure",
     100.0,
@@ -64,7 +66,7 @@ def test_intervals_are_merged_and_handed_on(fake_agent: FakeAgent) -> None:
     assert main.tables.errors("read").buckets == ((1000, 1009, 1), (2000, 2009, 1))
     call = fake_agent.calls[0]
     # Outside of a study one node may be down, and a time limit ends the run.
-    assert call["order"] == {**ORDER, "some_contacts": True, "drain_s": DRAIN_S}
+    assert call["order"] == {**orders.sent(ORDER), "some_contacts": True, "drain_s": DRAIN_S}
     assert call["argv"][-2:] == ["--workers", "2"]
     assert "secret" not in " ".join(call["argv"])
     assert call["variables"] == {agent_run.USER_VARIABLE: "ada", agent_run.PASSWORD_VARIABLE: "secret"}
@@ -155,7 +157,7 @@ def test_statements_and_their_rows(fake_agent: FakeAgent) -> None:
 
 def test_statements_over_tls(fake_agent: FakeAgent) -> None:
     fake_agent.says("cql", [{"rows": []}])
-    asyncio.run(agent_run.cql(["127.0.0.1:25001"], ["USE x"], tls={"ca": "/ca.pem", "verify": "chain"}))
+    asyncio.run(agent_run.cql(["127.0.0.1:25001"], ["USE x"], tls=Tls(ca="/ca.pem", verify="chain")))
     assert fake_agent.calls[0]["argv"][5:] == ["--tls", "--tls-ca", "/ca.pem", "--tls-verify", "chain", "USE x"]
 
 

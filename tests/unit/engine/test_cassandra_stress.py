@@ -8,7 +8,6 @@ fixed=300/s -errors ignore retries=0 -log hdrfile=/dev/stdout interval=1s no-set
 from __future__ import annotations
 
 import asyncio
-import copy
 import io
 import tarfile
 from collections.abc import Callable
@@ -26,39 +25,34 @@ from steelyard.model.errors import EngineError
 from steelyard.node.base import Node
 from steelyard.node.java import Java
 from steelyard.plugins import find
+from steelyard.wire.order import Order
 from steelyard.workload import stress
+from tests.unit.wire import orders
+from tests.unit.workload.reference import EXAMPLE
 
 HERE = Path(__file__).resolve().parent
 NAMES = {"READ": "read", "WRITE": "write"}
 
 
-def order(changes: dict[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
+def order(changes: dict[str, Any] | None = None, **settings: Any) -> Order:
     """An order that the tool can carry out."""
     workload = stress.create(stress.Settings(**{"records": 3000, **settings}))
-    made = {
-        "format": 1,
-        "protocol": "cql",
-        "contacts": ["10.0.0.1:9042", "10.0.0.2:9042"],
+    own = {
         "keyspace": "keyspace1",
         "table": "standard1",
         "key": "key",
-        "fields": ["C0", "C1"],
-        "action": "load",
-        "workload": workload.order(),
-        "seed": 5,
+        "contacts": ["10.0.0.1:9042", "10.0.0.2:9042"],
+        "work": workload.order(),
         "schedule": {"kind": "closed", "threads": 50},
-        "stop": {"operations": None, "duration_s": 60.0},
+        "stop": {"duration_s": 60.0},
         "warm_up_s": 10.0,
         "read_consistency": "QUORUM",
         "write_consistency": "QUORUM",
-        "timeout_ms": 10_000,
-        "routing": "token",
-        "interval_s": 1.0,
     }
-    return {**made, **(changes or {})}
+    return orders.order(**{**own, **(changes or {})})
 
 
-def said(made: dict[str, Any], index: int = 0, of: int = 1) -> str:
+def said(made: Order, index: int = 0, of: int = 1) -> str:
     return " ".join(line(made, index, of).words)
 
 
@@ -118,16 +112,17 @@ def test_addresses_in_brackets_lose_them(contacts: list[str], names: str, port: 
     assert f"-node {names} -port native={port} " in text
 
 
-def _program(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    made = copy.deepcopy(order())
-    change(made["workload"])
-    return made
+def _program(change: Callable[[dict[str, Any]], None]) -> Order:
+    made = orders.sent(order())
+    change(made["work"])
+    return Order.model_validate(made)
 
 
 REFUSED = [
-    ({"workload": {"kind": "ycsb"}}, "kind 'ycsb'"),
+    ({"work": EXAMPLE["work"]}, "kind 'ycsb'"),
     ({"compression": "lz4"}, "compression = 'lz4'"),
-    ({"phases": [{"name": "a"}]}, "phases"),
+    ({"phases": [{"name": "a", "duration_s": 1, "schedule": {"kind": "closed", "threads": 1}}]}, "phases"),
+    ({"tls": {}}, "tls = {}"),
     ({"routing": "round-robin"}, "routing"),
     ({"read_consistency": "ONE"}, "reads at ONE and writes at QUORUM"),
     ({"schedule": {"kind": "poisson", "rate_per_s": 10.0, "in_flight": 1}}, "'poisson'"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,13 @@ import pytest
 from steelyard.engine import _latte_script as latte_script
 from steelyard.engine import latte
 from steelyard.model.errors import EngineError
+from steelyard.wire.order import Order
+from tests.unit.wire import orders
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
 
 
-def order(**changes: Any) -> dict[str, Any]:
+def order(**changes: Any) -> Order:
     """An order that latte can carry out."""
     blob = {"type": "blob", "make": {"kind": "random", "salt": 3, "size": {"name": "fixed", "value": 100}}}
     key = {"type": "text", "make": {"kind": "key", "divide": 10, "prefix": "row"}}
@@ -35,8 +35,7 @@ def order(**changes: Any) -> dict[str, Any]:
             {"name": "add", "weight": 1.0, "keys": {"kind": "new"}, "steps": execute},
         ],
     }
-    example = json.loads((ROOT / "schema" / "order.example.json").read_text())
-    return {**example, "workload": program, "seed": 11, **changes}
+    return orders.order(**{"work": program, "seed": 11, **changes})
 
 
 def test_a_script_says_what_the_order_says() -> None:
@@ -49,10 +48,10 @@ def test_a_script_says_what_the_order_says() -> None:
     assert latte_script.weights(order()) == "operation_0:2,operation_1:1"
 
 
-def _changed(change: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(order())
-    change(changed["workload"])
-    return changed
+def _changed(change: Any) -> Order:
+    changed = orders.sent(order())
+    change(changed["work"])
+    return Order.model_validate(changed)
 
 
 @pytest.mark.parametrize(
@@ -62,9 +61,8 @@ def _changed(change: Any) -> dict[str, Any]:
         (lambda w: w.update(validate_fraction=0.1), "validate_fraction"),
         (lambda w: w["statements"][0].update(conditional=True), "conditional"),
         (lambda w: w["operations"][1]["steps"].append(w["populate"][0]), "2 steps"),
-        (lambda w: w["statements"][0]["values"][1]["make"].update(kind="stress-column"), "stress-column"),
+        (lambda w: w["statements"][0]["values"][1].update(make={"kind": "stress-key", "size": 9}), "stress-key"),
         (lambda w: w["statements"][0]["values"][0].update(type="uuid"), "uuid"),
-        (lambda w: w.update(kind="ycsb"), "ycsb"),
         (lambda w: w.update(populate_stride=5), "stride"),
     ],
 )
@@ -76,11 +74,21 @@ def test_what_latte_cannot_do_is_refused_by_name(change: Any, named: str) -> Non
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("tls", {"ca": None, "verify": "none"}), ("compression", "lz4"), ("connections_per_node", 4), ("routing", "any")],
+    [
+        ("tls", {"ca": None, "verify": "none"}),
+        ("compression", "lz4"),
+        ("connections_per_node", 4),
+        ("routing", "round-robin"),
+    ],
 )
 def test_connections_that_latte_does_not_make_are_refused(name: str, value: Any) -> None:
     with pytest.raises(EngineError, match=name):
         latte.LatteEngine().check(order(**{name: value}), 1)
+
+
+def test_work_of_another_kind_is_refused() -> None:
+    with pytest.raises(EngineError, match="ycsb"):
+        latte_script.script(orders.order())
 
 
 def test_an_open_schedule_is_refused() -> None:
@@ -91,8 +99,7 @@ def test_an_open_schedule_is_refused() -> None:
 
 def test_a_report_becomes_our_records() -> None:
     report = json.loads((HERE / "latte.report.json").read_text())
-    two = order()
-    two["workload"]["operations"][1]["name"] = "write"
+    two = _changed(lambda w: w["operations"][1].update(name="write"))
     interval, done = latte.records(report, two)
     assert (interval.record, done.record) == ("interval", "done")
     assert interval.done == 20_000 == done.operations

@@ -57,6 +57,12 @@ def test_rates_double_until_the_limit_fails() -> None:
     assert [each.rate_per_s for each in windows[:5]] == [100, 200, 400, 800, 1600]
 
 
+def test_rates_rise_by_steps_until_the_limit_fails() -> None:
+    result, windows = run(rules(step_per_s=300.0), lambda rate: window(rate, rate / 900))
+    assert [each.rate_per_s for each in windows[:4]] == [100, 400, 700, 1000]
+    assert result.rate_per_s == pytest.approx(900, rel=0.05)
+
+
 def test_rates_are_halved_where_the_first_one_fails() -> None:
     _, windows = run(rules(first_rate_per_s=6400.0), lambda rate: window(rate, rate / 900))
     assert [each.rate_per_s for each in windows[:4]] == [6400, 3200, 1600, 800]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from steelyard.analysis.analyse import analyse
 from steelyard.judging.derived import derived, mean_over_starts, not_run, sources
 from steelyard.model.derived import Derived
 from steelyard.model.plan import Plan
@@ -81,6 +82,8 @@ def test_what_cannot_have_a_threshold_any_more_is_not_run(verdicts: tuple[Verdic
     controls = {trial.id for trial in plan.trials if trial.control}
     assert set(reasons) == (needing | controls if never else set())
     assert all("phase-1 needs 3 valid trials" in why for why in reasons.values())
+    words = f"{len(reasons)} planned trials not run: phase-1 needs 3 valid trials without a policy; valid: 1 (design."
+    assert (words in " ".join(analyse(known, a_study, seed=1, plan=plan).caveats)) is never
 
 
 def test_a_value_that_is_no_number_is_not_taken() -> None:

@@ -49,8 +49,8 @@ def a_record(k: float, **changes: object) -> TrialRecord:
 TIMED: dict[type[Value], set[str]] = {
     Load: {
         "rate_per_s", "from_per_s", "to_per_s", "mean_per_s", "amplitude_per_s", "first_rate_per_s",
-        "highest_rate_per_s", "ramp_s", "step_s", "period_s", "duration_s", "warm_up_s", "capacity_s", "window_s",
-        "settle_s", "timeout_ms",
+        "step_per_s", "highest_rate_per_s", "ramp_s", "step_s", "period_s", "duration_s", "warm_up_s", "capacity_s",
+        "window_s", "settle_s", "timeout_ms",
     },
     LoadPhase: {
         "rate_per_s", "from_per_s", "to_per_s", "mean_per_s", "amplitude_per_s", "ramp_s", "step_s", "period_s",
@@ -58,7 +58,8 @@ TIMED: dict[type[Value], set[str]] = {
     },
     LinkChoice: {"rate_mbit", "ack_rate_mbit", "delay_ms", "jitter_ms"},
     SearchRules: {
-        "first_rate_per_s", "lowest_rate_per_s", "highest_rate_per_s", "window_s", "settle_s", "longest_window_s",
+        "first_rate_per_s", "step_per_s", "lowest_rate_per_s", "highest_rate_per_s", "window_s", "settle_s",
+        "longest_window_s",
     },
     Window: {"rate_per_s", "seconds", "throughput_per_s"},
     SearchResult: {"rate_per_s", "low_per_s", "high_per_s", "knee_per_s"},

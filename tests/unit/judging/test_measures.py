@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.engine._event_log import Stage
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.measures import (
     Piece,
@@ -22,7 +23,8 @@ from steelyard.judging.measures import (
 )
 from steelyard.model import power, responses
 from steelyard.model.activity import Activity, Mark
-from steelyard.model.measure import POINT_S
+from steelyard.model.measure import JOB_SPAN, POINT_S
+from steelyard.model.search import Search, SearchResult, SearchRules, Window
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
 from steelyard.model.verdict_reasons import Verdict
 from steelyard.probe import energy, os, simulated
@@ -68,6 +70,60 @@ def test_cpu_is_a_share_of_what_the_node_was_given_not_of_its_machine() -> None:
     assert measures["cpu_s_total"] == pytest.approx(7.5)
     assert measures["cpu_ms_per_operation"] == pytest.approx(7.5)
     assert "cpu_percent_max_30s" not in measures
+
+
+def test_while_jobs_are_at_work_their_rests_and_checks_do_not_count() -> None:
+    # A rest of 4 s, a job of 3 s whose check lasts 1 s, a rest, and two jobs that overlap, of two load nodes.
+    alone = {**{name: FACTS[name] for name in ("n1", "l1", "system:n1")}, "l2": FACTS["l1"]}
+    busy = [0.0] * 4 + [0.25] * 3 + [0.5] * 1 + [0.0] * 4 + [0.5] * 6 + [0.0] * 2
+    watts = {"node_power_watts": every_second([2.0 + 4.0 * cores for cores in busy])}
+    jobs: Readings = {
+        "l1": {JOB_SPAN: [(BEGUN_S + 7.0, 3.0), (BEGUN_S + 16.0, 4.0)]},
+        "l2": {JOB_SPAN: [(BEGUN_S + 18.0, 4.5)]},
+    }
+    readings: Readings = {"n1": {**cpu({"n1": busy})["n1"], **watts}, **jobs}
+    of = record(20.0, operations=3)
+    measures = measures_of(of, readings, alone)
+    assert measures["cpu_percent_mean"] == pytest.approx(100 * (3 * 0.25 + 7 * 0.5) / 20 / 0.5)
+    assert measures["job_cpu_percent_mean"] == pytest.approx(100 * (3 * 0.25 + 6 * 0.5) / 9 / 0.5)
+    assert measures["job_energy_j_per_operation"] == pytest.approx((3 * 3.0 + 6 * 4.0) / 3)
+    assert measures["job_power_watts_mean"] == pytest.approx((3 * 3.0 + 6 * 4.0) / 9)
+    assert "job_energy_j_above_idle_per_operation" not in measures, "no idle was measured"
+    assert JOB_SPAN in metrics_of(["job_cpu_percent_mean"])
+    assert measures_of(of, readings, alone, ["job_power_watts_mean"]).keys() == {"job_power_watts_mean"}
+    without = {node: metrics for node, metrics in readings.items() if node not in jobs}
+    assert not [name for name in measures_of(of, without, alone) if name.startswith("job_")], "as in older stores"
+
+
+def test_measures_of_a_search_for_saturation_are_those_beyond_it() -> None:
+    alone = {"n1": FACTS["n1"], "system:n1": {}}
+    readings = cpu({"n1": [0.1] * 20 + [0.25, 0.0] * 5})
+    rules = SearchRules(
+        limits=(), saturation=True, first_rate_per_s=1.0, lowest_rate_per_s=1.0, highest_rate_per_s=9.0, window_s=5.0,
+        settle_s=0.0, longest_window_s=5.0, precision=0.1, most_windows=9,
+    )  # fmt: skip
+
+    def window(rate_per_s: float, begun_s: float) -> Window:
+        met = rate_per_s < 8
+        return Window(
+            name="w", rate_per_s=rate_per_s, begun_at=BEGUN_S + begun_s, seconds=1.0, operations=100, met=met, used=2.0,
+            spread=0.0, throughput_per_s=rate_per_s,
+        )  # fmt: skip
+
+    found = SearchResult(outcome="found", rate_per_s=6.0, windows=6, reason="")
+    windows = (window(7.0, 0.0), *(window(8.0, 20.0 + 2 * place) for place in range(5)))
+    search = Search(rules=rules, windows=windows, result=found)
+    searched = record(30.0).model_copy(update={"search": search})
+    measures = measures_of(searched, readings, alone)
+    assert measures["cpu_percent_mean"] == pytest.approx(50.0)
+    assert measures["cpu_s_total"] == pytest.approx(1.25)
+    assert measures["cpu_ms_per_operation"] == pytest.approx(2.5)
+    for other in (
+        search.model_copy(update={"rules": rules.model_copy(update={"saturation": False})}),
+        search.model_copy(update={"windows": windows[:-1]}),
+    ):
+        unlike = record(30.0).model_copy(update={"search": other})
+        assert measures_of(unlike, readings, alone)["cpu_s_total"] == pytest.approx(3.25)
 
 
 def test_a_node_without_a_quota_was_given_the_cores_of_its_machine() -> None:
@@ -165,6 +221,46 @@ def test_nodes_that_share_a_machine_count_its_readings_once() -> None:
     assert apart["power_watts_mean"] == pytest.approx(20.0)
 
 
+def test_energy_above_idle_is_without_the_power_of_each_idle_node() -> None:
+    """Nodes of 10 and 20 W when idle draw 30 and 50 W for 10 s; the idle phase lies 20 to 10 s before."""
+    idle = PhaseTime(phase=Phase.IDLE, entered_s=BEGUN_S - 20, left_s=BEGUN_S - 10)
+    trial = record(10.0)
+    trial = trial.model_copy(update={"phases": (idle, *trial.phases)})
+    readings = {
+        node: {"node_power_watts": [*every_second([before] * 10, -19.0), *every_second([during] * 10)]}
+        for node, before, during in (("n1", 10.0, 30.0), ("n2", 20.0, 50.0))
+    }
+    measures = measures_of(trial, readings, FACTS)
+    assert measures["idle_power_watts"] == pytest.approx(15.0)
+    assert measures["energy_j_above_idle"] == pytest.approx(500.0)
+    assert measures["energy_j_above_idle_per_operation"] == pytest.approx(0.5)
+    del readings["n2"]["node_power_watts"][:10]
+    unread = measures_of(trial, readings, FACTS)
+    assert "energy_j_above_idle" not in unread
+    # The first reading after a gap stands for all of it.
+    assert unread["power_reading_s_longest"] == pytest.approx(1.0)
+    assert "energy_j_above_idle" not in measures_of(record(10.0), readings, FACTS)
+
+
+def test_energy_by_what_the_study_declares_is_modelled_or_above_the_declared_idle() -> None:
+    """Two nodes of 40 W idle and 120 W busy, half busy for 10 s."""
+    study = made.study(cost={"node_watts_idle": 40, "node_watts_busy": 120})
+    settings = type(made.record(1.0).settings)({"site": {"name": "local", "nodes": 2}})
+    trial = record(10.0).model_copy(
+        update={"settings": settings, "measures": {"cpu_percent_mean": 50.0, "energy_j_total": 1500.0}}
+    )
+    (found,) = with_derived([trial], study)
+    assert found.measures["modelled_energy_j_total"] == pytest.approx(1600.0)
+    assert found.measures["modelled_energy_j_above_idle"] == pytest.approx(800.0)
+    assert found.measures["modelled_energy_j_per_operation"] == pytest.approx(1.6)
+    assert found.measures["modelled_energy_j_above_idle_per_operation"] == pytest.approx(0.8)
+    assert found.measures["energy_j_above_idle"] == pytest.approx(700.0)
+    assert found.measures["energy_j_above_idle_per_operation"] == pytest.approx(0.7)
+    (shared,) = with_derived([trial.model_copy(update={"shares": ("cpu",)})], study)
+    assert "energy_j_above_idle" not in shared.measures, "the machine's, of which a node is a part"
+    assert not {name for name in with_derived([trial], made.study())[0].measures if "modelled" in name}
+
+
 def test_no_number_per_operation_without_operations() -> None:
     measures = measures_of(record(10.0, operations=0), cpu({"n1": [0.25] * 10, "n2": [0.25] * 10}), FACTS)
     assert "cpu_ms_per_operation" not in measures
@@ -202,11 +298,13 @@ def test_means_lie_between_the_least_and_the_highest(values: list[float]) -> Non
 def test_every_measure_is_of_metrics_that_its_probe_reads() -> None:
     probes = {"energy": energy.EnergyProbe.metrics, "os": os.METRICS, "simulated": simulated.create().metrics}
     read = {probe: {metric.name for metric in metrics} for probe, metrics in probes.items()}
+    read[""] = set(Stage(0).values())  # of no probe: the engine's, of the stages of jobs
     for name, response in responses.measured_by_samples().items():
         assert response.measure is not None
         assert set(response.measure.metrics) <= read[response.measure.probe], name
         assert response.source == "samples", name
-        assert metrics_of([name]) == ({power.ANY} if response.measure.power else set(response.measure.metrics))
+        read_for = {power.ANY} if response.measure.power else set(response.measure.metrics)
+        assert metrics_of([name]) == read_for | ({JOB_SPAN} if response.measure.during == "jobs" else set())
 
 
 def test_cost_is_the_price_of_the_nodes_for_a_million_operations() -> None:

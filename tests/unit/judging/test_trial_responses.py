@@ -9,8 +9,9 @@ import pytest
 from steelyard.judging.trial_responses import COUNTS, responses
 from steelyard.wire.record import Done
 from tests.unit.lab.fakes import records_of
+from tests.unit.wire.orders import order
 
-ORDER = {"action": "load", "stop": {"operations": 100}}
+ORDER = order(stop={"operations": 100})
 
 
 def test_one_load_node() -> None:

@@ -19,8 +19,9 @@ from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.progress.reason_words import short
 from tests.unit.lab.fakes import records_of
 from tests.unit.wire import made
+from tests.unit.wire.orders import order
 
-ORDER = {"action": "load", "stop": {"operations": 1000}}
+ORDER = order(stop={"operations": 1000})
 
 
 def evidence(**changes: Any) -> Evidence:
@@ -228,6 +229,14 @@ def test_the_ceiling_is_that_of_the_mix_and_of_what_is_in_flight() -> None:
     assert known.used_fraction({"read": 100.0, "update": 100.0}, 600) == pytest.approx(0.05 + 0.1)
     assert known.used_fraction({"read-modify-write": 100.0}, 64) == pytest.approx(0.1 + 0.2)
     assert known.used_fraction({"my own": 100.0}, 64) == pytest.approx(0.2), "unknown: as the dearer"
+    reads = known.model_copy(update={"ceilings": tuple(one for one in known.ceilings if one.kind == "read")})
+    assert reads.used_fraction({"my own": 100.0}, 64) == pytest.approx(0.1), "the dearer of those that there are"
+    assert reads.used_fraction({"update": 100.0}, 64) is None
+    assert known.used_fraction({"read": 100.0}, 64, keep_alive=False) is None
+    dear = known.ceilings[0].model_copy(update={"kind": "connection", "measured_per_s": 200.0})
+    both = known.model_copy(update={"ceilings": (*known.ceilings, dear)})
+    assert both.used_fraction({"get": 100.0}, 64, keep_alive=False) == pytest.approx(0.5)
+    assert both.used_fraction({"get": 100.0}, 64) == pytest.approx(0.2)
     half = Ceiling(kind="read", in_flight=64, measured_per_s=400, busiest_thread_fraction=0.5, cpu_us_per_operation=1)
     assert half.per_s == 800, "half busy: twice as much could be done"
     assert used_ceiling_fraction(evidence(calibration=calibration(ceilings=()))) is None

@@ -27,8 +27,11 @@ from steelyard.plugins.parts import Parts
 from steelyard.policy.base import Policy
 from steelyard.site.base import Request
 from steelyard.system.base import Endpoint
+from steelyard.wire.order import Order, Ycsb
 from steelyard.wire.record import Record, Summary
+from steelyard.wire.schedule import Schedule, steady_per_s
 from steelyard.wire.word import PhaseWord
+from steelyard.workload import ycsb
 from tests.unit.wire import made
 
 SCHEMA = Schema("ks", "t", "k", ("f0",))
@@ -58,11 +61,11 @@ class Script:
     folder: Path
     leases: list[str] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
-    driven: list[Mapping[str, Any]] = field(default_factory=list)
+    driven: list[Order] = field(default_factory=list)
     words: list[PhaseWord] = field(default_factory=list)
     milliseconds: Callable[[float], float] = lambda rate_per_s: 5.0
     """Response time in a window of a search, by its rate."""
-    on_drive: Callable[[int, Mapping[str, Any]], None] = lambda count, order: None
+    on_drive: Callable[[int, Order], None] = lambda count, order: None
     on_ready: Callable[[Node], bool] = lambda node: True
     healthy: bool = True
     broken_links: set[str] = field(default_factory=set)
@@ -72,7 +75,7 @@ class Script:
     links: list[LinkChoice] = field(default_factory=list)
     """The link of each lease."""
     hang_at_drive: int | None = None
-    says: Callable[[Mapping[str, Any]], Sequence[Record]] = lambda order: records_of(order)  # noqa: PLW0108 - it is defined below
+    says: Callable[[Order], Sequence[Record]] = lambda order: records_of(order)  # noqa: PLW0108 - it is defined below
     """What the engine says for an order."""
 
 
@@ -164,34 +167,34 @@ class FakeWorkload:
     def data(self) -> dict[str, Any]:
         return {"records": 100}
 
-    def order(self) -> dict[str, Any]:
-        return {"kind": "ycsb"}
+    def order(self) -> Ycsb:
+        return ycsb.Core("ycsb-a", ycsb.Settings(), SCHEMA).order()
 
 
 CAPACITY_PER_S = 500.0
 """What the system of the fakes can do, however much is in flight."""
 
 
-def records_of(order: Mapping[str, Any], *, errors: int = 0, milliseconds: float = 5.0) -> list[Record]:
+def records_of(order: Order, *, errors: int = 0, milliseconds: float = 5.0) -> list[Record]:
     """What a well-behaved engine says for an order."""
-    if order["action"] == "populate":
+    if order.action == "populate":
         return _phase_of("populate", 100, 100 * milliseconds / 1000, errors, milliseconds)
-    if "phases" not in order:
-        stop = order["stop"]
-        if stop["operations"] is None:
-            amount, seconds = _offered(order["schedule"], stop["duration_s"]), stop["duration_s"]
+    if not order.phases:
+        stop = order.stop
+        if stop.operations is None:
+            amount, seconds = _offered(order.schedule, stop.duration_s), stop.duration_s
         else:
-            amount, seconds = stop["operations"], stop["operations"] * milliseconds / 1000
+            amount, seconds = stop.operations, stop.operations * milliseconds / 1000
         return _phase_of("measure", amount, seconds, errors, milliseconds)
     found: list[Record] = []
-    for phase in order["phases"]:
-        amount = _offered(phase["schedule"], phase["duration_s"])
-        found += _phase_of(phase["name"], amount, phase["duration_s"], errors, milliseconds)
+    for phase in order.phases:
+        amount = _offered(phase.schedule, phase.duration_s)
+        found += _phase_of(phase.name, amount, phase.duration_s, errors, milliseconds)
     return found
 
 
-def _offered(schedule: Mapping[str, Any], duration_s: float) -> int:
-    return int(min(schedule.get("rate_per_s", CAPACITY_PER_S), CAPACITY_PER_S) * duration_s + 0.5)
+def _offered(schedule: Schedule, duration_s: float) -> int:
+    return int(min(steady_per_s(schedule) or CAPACITY_PER_S, CAPACITY_PER_S) * duration_s + 0.5)
 
 
 def _phase_of(phase: str, operations: int, seconds: float, errors: int, milliseconds: float) -> list[Record]:
@@ -217,7 +220,7 @@ class FakeEngine:
 
     async def drive(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         nodes: Sequence[Node],
         on_record: Callable[[str, Record], None],
         timeout_s: float,
@@ -232,7 +235,7 @@ class FakeEngine:
 
     async def drive_by_words(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         nodes: Sequence[Node],
         on_record: Callable[[str, Record], None],
         phases: AsyncIterator[PhaseWord],
@@ -241,7 +244,7 @@ class FakeEngine:
         self.script.driven.append(order)
         async for phase in phases:
             self.script.words.append(phase)
-            rate_per_s = phase.schedule["rate_per_s"]
+            rate_per_s = phase.schedule.rate_per_s
             operations = round(rate_per_s * phase.duration_s)
             for record in _phase_of(phase.name, operations, phase.duration_s, 0, self.script.milliseconds(rate_per_s)):
                 on_record("l1", record)
@@ -272,7 +275,7 @@ class FakeParts:
     def workload(self, settings: Mapping[str, Any]) -> FakeWorkload:
         return FakeWorkload()
 
-    def calibration(self, engine: str, facts: Mapping[str, str]) -> CalibrationStatus:
+    def calibration(self, engine: str, protocol: str, facts: Mapping[str, str]) -> CalibrationStatus:
         return CalibrationStatus()
 
     def noise_floor(self, of: Sequence[Circumstances]) -> FoundFloor:

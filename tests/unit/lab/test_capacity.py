@@ -34,11 +34,11 @@ def of(script: Script, load: dict[str, Any], watcher: Silent | None = None, **fa
 def test_capacity_is_measured_once_for_each_start_and_a_fraction_of_it_is_offered(script: Script) -> None:
     outcome, records = of(script, FRACTIONS, **{"load.capacity_fraction": [0.7, 0.35]})
     assert outcome.valid == 8
-    kinds = [order["schedule"]["kind"] for order in script.driven if order["action"] == "load"]
+    kinds = [order.schedule.kind for order in script.driven if order.action == "load"]
     assert kinds == [*("closed", *["constant"] * 4), *("closed", *["constant"] * 4)]
-    closed = next(order for order in script.driven if order["schedule"]["kind"] == "closed" and order["seed"])
-    assert (closed["schedule"]["threads"], closed["stop"]["duration_s"], closed["warm_up_s"]) == (64, 3.0, 1.0)
-    rates = {order["schedule"]["rate_per_s"] for order in script.driven if order["schedule"]["kind"] == "constant"}
+    closed = next(order for order in script.driven if order.schedule.kind == "closed" and order.seed)
+    assert (closed.schedule.threads, closed.stop.duration_s, closed.warm_up_s) == (64, 3.0, 1.0)
+    rates = {order.schedule.rate_per_s for order in script.driven if order.schedule.kind == "constant"}
     assert rates == {0.7 * CAPACITY_PER_S, 0.35 * CAPACITY_PER_S}
     for record in records:
         assert record.capacity is not None
@@ -54,7 +54,7 @@ def test_capacity_is_measured_once_for_each_start_and_a_fraction_of_it_is_offere
 
 def test_a_capacity_of_errors_is_the_systems_fault(script: Script) -> None:
     def failing(order: Any) -> Any:
-        broken = order["schedule"]["kind"] == "closed" and order["action"] == "load"
+        broken = order.schedule.kind == "closed" and order.action == "load"
         return records_of(order, errors=1000 if broken else 0)
 
     script.says = failing
@@ -115,7 +115,7 @@ def test_a_warm_up_that_shows_too_little_in_flight_is_said(script: Script) -> No
 
     def slow(order: Any) -> Any:
         warm_up = made.done(phase="warm-up", carries_per_s=80.0)
-        return [warm_up, *records_of(order)] if order["action"] == "load" else records_of(order)
+        return [warm_up, *records_of(order)] if order.action == "load" else records_of(order)
 
     script.says = slow
     of(script, {"schedule": "constant", "rate_per_s": 100, "duration_s": 2, "warm_up_s": 1, "threads": 4}, Noting())

@@ -1,4 +1,4 @@
-"""A cluster knows the processes of this machine that are its own."""
+"""A cluster knows the processes of this machine that are its own, and whether its tables were filled."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ import pytest
 from steelyard.lab.cluster import Cluster
 from steelyard.leases.lease import Lease
 from steelyard.leases.records import MARKER
+from steelyard.model.data_model import Schema
 from steelyard.node.base import START, Node
+from steelyard.system.base import Endpoint
 
 LOADER = Node("l1", "load", "127.0.0.1", (), Path("/nodes/l1"), environment={START: "1/0/"})
 
@@ -43,3 +46,15 @@ def test_what_carries_the_mark_of_the_start_or_of_its_lease_is_its_own(
         assert child.stdout.readline() == b"up\n"
         assert cluster.owns(child.pid) is own
         child.kill()
+
+
+@pytest.mark.parametrize(
+    ("state", "made_up", "compared"), [("restore", False, True), ("truncate", False, False), ("restore", True, False)]
+)
+def test_values_are_compared_in_tables_that_were_filled(state: str, made_up: bool, compared: bool) -> None:
+    unused: Any = None
+    system: Any = SimpleNamespace(endpoint=lambda *_: Endpoint("cql", ("x:1",), compared=not made_up))
+    members: Any = SimpleNamespace(in_service=())
+    filled: Any = SimpleNamespace(data=SimpleNamespace(state=state))
+    cluster = Cluster("s1", unused, members, unused, system, unused, filled, unused)
+    assert cluster.endpoint(Schema()).compared is compared

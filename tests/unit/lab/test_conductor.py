@@ -344,7 +344,7 @@ def test_a_missing_program_is_no_result_about_the_system(script: Script) -> None
 
 def test_a_broken_laboratory_ends_the_study_and_burns_no_trial(script: Script) -> None:
     def broken(count: int, order: Any) -> None:
-        if order["action"] == "load":
+        if order.action == "load":
             raise EngineError("no agent")
 
     script.on_drive = broken

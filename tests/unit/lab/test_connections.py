@@ -14,6 +14,7 @@ from steelyard.model.load import Load
 from steelyard.plugins import find
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
+from tests.unit.wire import orders
 from tests.unit.workload.reference import ROOT
 
 SCHEMA = json.loads((ROOT / "schema" / "order.schema.json").read_text())
@@ -29,8 +30,9 @@ def workload() -> Workload:
 def made(endpoint: Endpoint, **fields: Any) -> dict[str, Any]:
     load = Load(operations=10, **fields)
     found = engine_order.measure(load, endpoint, workload().schema(), workload(), 1)
-    jsonschema.validate({**found, "share": {"index": 0, "of": 1}}, SCHEMA, cls=jsonschema.Draft202012Validator)
-    return {key: value for key, value in found.items() if key in FIELDS}
+    sent = orders.sent(found)
+    jsonschema.validate(sent, SCHEMA, cls=jsonschema.Draft202012Validator)
+    return {key: value for key, value in (sent | sent["target"]).items() if key in FIELDS}
 
 
 PLAIN = Endpoint("cql", ("127.0.0.1:9042",), "ycsb", "usertable")
@@ -42,11 +44,10 @@ def test_nothing_is_said_that_is_the_default() -> None:
 
 
 def test_the_systems_authority_is_trusted_unless_the_study_names_another() -> None:
-    tls = {"ca": "/lease/clients.pem", "certificate": None, "key": None, "verify": "full", "name": None}
-    assert made(OWN, tls=True) == {"tls": tls}
-    assert made(PLAIN, tls=True) == {"tls": {**tls, "ca": None}}
+    assert made(OWN, tls=True) == {"tls": {"ca": "/lease/clients.pem"}}
+    assert made(PLAIN, tls=True) == {"tls": {}}
     given = made(OWN, tls=True, tls_ca="/own.pem", tls_verify="chain", tls_name="db")
-    assert given == {"tls": {**tls, "ca": "/own.pem", "verify": "chain", "name": "db"}}
+    assert given == {"tls": {"ca": "/own.pem", "verify": "chain", "name": "db"}}
 
 
 def test_compression_and_connections() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -16,6 +16,8 @@ from steelyard.model.errors import SystemFault
 from steelyard.model.study import Data
 from steelyard.node.base import Node
 from steelyard.system.base import Endpoint
+from steelyard.wire.order import Order
+from steelyard.wire.program import Program
 from tests.unit.wire import made
 
 
@@ -35,8 +37,8 @@ class Work:
     def data(self) -> dict[str, Any]:
         return {"records": self.records}
 
-    def order(self) -> dict[str, Any]:
-        return {"kind": "program", "records": self.records, "populate_stride": self.stride}
+    def order(self) -> Program:
+        return Program(records=self.records, statements=(), populate=(), populate_stride=self.stride, operations=())
 
 
 @dataclass
@@ -58,9 +60,9 @@ class Engine:
     """Does as many operations as it is told."""
 
     operations: int
-    driven: list[Mapping[str, Any]] = field(default_factory=list)
+    driven: list[Order] = field(default_factory=list)
 
-    async def drive(self, order: Mapping[str, Any], nodes: Sequence[Node], on_record: Any, timeout_s: float) -> None:
+    async def drive(self, order: Order, nodes: Sequence[Node], on_record: Any, timeout_s: float) -> None:
         self.driven.append(order)
         on_record("l1", made.done(phase="populate", operations=self.operations))
 

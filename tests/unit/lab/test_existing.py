@@ -69,7 +69,7 @@ def test_it_is_measured_and_nothing_else(tmp_path: Path, monkeypatch: pytest.Mon
     assert {trial.verdict.outcome for trial in trials} == {"valid"}
     assert len({trial.start for trial in trials}) == 1
     assert script.words == ["l1"], "facts of the load node only"
-    assert script.driven[0]["contacts"] == ["10.9.9.9:1", "10.9.9.10:1"]
+    assert script.driven[0].contacts == ("10.9.9.9:1", "10.9.9.10:1")
 
 
 def test_no_command_is_run_on_a_machine_that_is_not_lent() -> None:

@@ -73,8 +73,8 @@ def test_limits_are_in_force_from_when_the_cluster_is_warm(script: Script, monke
     assert [limited for limited, _ in site.told] == [False, True]
     lifted, limited = (driven for _, driven in site.told)
     assert lifted == 0
-    assert [order["action"] for order in script.driven[:limited]] == ["populate"]
-    assert [order["action"] for order in script.driven[limited:]] == ["load", "load"]
+    assert [order.action for order in script.driven[:limited]] == ["populate"]
+    assert [order.action for order in script.driven[limited:]] == ["load", "load"]
     store = Store(script.folder / "store" / "fake")
     first, second = store.trials()
     assert [phase.phase for phase in first.phases].index(Phase.LIMIT) > [phase.phase for phase in first.phases].index(
@@ -94,7 +94,7 @@ def test_rates_of_disks_begin_when_the_tables_are_filled(script: Script, monkeyp
     node = {"disk_write_mb_per_s": 14.0, "dilation": 2.0, "disk_rates_from": "warm", "cpus": 0.4, "cpus_from": "start"}
     assert conduct(script, site, node).valid == 2
     assert [limited for limited, _ in site.told] == [False, True]
-    assert [order["action"] for order in script.driven[: site.told[1][1]]] == ["populate"]
+    assert [order.action for order in script.driven[: site.told[1][1]]] == ["populate"]
     assert (site.asked.disk_write_mb_per_s, site.asked.processors_from_warm) == (7.0, False)
     store = Store(script.folder / "store" / "fake")
     facts = store.facts(store.trials()[0])["n1"]

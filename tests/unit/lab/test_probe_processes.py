@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,32 @@ def test_nodes_come_and_go(tmp_path: Path) -> None:
             assert readings.failure is None
 
     asyncio.run(come_and_go())
+
+
+class ReadFrom(Ticking):
+    """The same on one node for all, which says so by its value."""
+
+    script = "import os, time\nwhile True:\n    print(1.5, os.environ['READ_ON'], flush=True)\n    time.sleep(0.05)"
+
+    def __init__(self, on: str) -> None:
+        super().__init__()
+        self.on = on
+
+    def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:
+        return [replace(one, on_named=self.on) for one in super().placements(watched, interval_s)]
+
+
+def test_a_node_that_joins_is_read_from_the_node_that_is_named_for_all(tmp_path: Path) -> None:
+    async def join(reader: str) -> dict[str, set[float]]:
+        reads = replace(node("l1", tmp_path, "load"), prefix=("env", "READ_ON=7"))
+        first = [Watched(node("n1", tmp_path)), Watched(reads)]
+        async with watching([ReadFrom(reader)], first, Silent(), alone=True) as readings:
+            await readings.processes.begin([[Watched(node("n2", tmp_path))]])
+            return {name: {one.value for one in samples} for (_, name), samples in readings.samples.items()}
+
+    assert asyncio.run(join("l1")) == {"n1": {7.0}, "l1": {7.0}, "n2": {7.0}}
+    with pytest.raises(ProbeError, match="no node l9 can run a command of the probe meter; nodes: n1, l1"):
+        asyncio.run(join("l9"))
 
 
 def test_a_probe_of_a_node_that_leaves_may_end_by_itself(tmp_path: Path) -> None:

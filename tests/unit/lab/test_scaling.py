@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node.base import Node
 from steelyard.system.base import MarkIt
+from steelyard.wire.order import Order
 from steelyard.wire.record import Done, Hello, Interval, Record, Routed
 from tests.unit.lab.fakes import FakeEngine, FakeParts, FakeSystem, Script, records_of, study, without_waiting
 from tests.unit.lab.test_conductor import conduct, stored
@@ -73,7 +74,7 @@ class LastingEngine(FakeEngine):
 
     async def drive(
         self,
-        order: Mapping[str, Any],
+        order: Order,
         nodes: Sequence[Node],
         on_record: Callable[[str, Record], None],
         timeout_s: float,
@@ -87,7 +88,7 @@ class LastingEngine(FakeEngine):
                 case Interval():
                     on_record("l1", replace(record, t_s=begun_s))
                 case Done():
-                    if order["action"] != "populate":
+                    if order.action != "populate":
                         await asyncio.sleep(0.25)
                         on_record("l1", Routed(t_s=time.time(), contact="10.0.0.2:1"))
                         await asyncio.sleep(0.25)
@@ -143,8 +144,8 @@ def test_nodes_join_while_the_load_runs_and_end_the_start(script: Script) -> Non
         assert ("n3", "routed") not in names
         assert [mark.t_s for mark in activity.marks] == sorted(mark.t_s for mark in activity.marks)
         assert record.verdict.outcome == "valid"
-    driven = [order for order in script.driven if order["action"] == "load"]
-    assert all(order["discover"] for order in driven)
+    driven = [order for order in script.driven if order.action == "load"]
+    assert all(order.discover for order in driven)
 
 
 def test_a_node_leaves(script: Script) -> None:
@@ -189,7 +190,7 @@ def test_a_system_that_cannot_grow_says_so(script: Script) -> None:
 def test_a_trial_of_a_fixed_cluster_records_nothing(script: Script) -> None:
     conduct(script, study(data={"state": "continue"}))
     assert "activities" not in stored(script).trials()[0].model_dump(mode="json")
-    assert all("discover" not in order for order in script.driven)
+    assert all(not order.discover for order in script.driven)
 
 
 def test_what_the_policy_saw_and_said_is_sealed(script: Script) -> None:

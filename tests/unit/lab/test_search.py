@@ -56,8 +56,8 @@ def test_a_search_is_one_load_whose_windows_and_result_are_stored(script: Script
     assert (
         record.responses.of("capacity_per_s") == record.search.result.rate_per_s == pytest.approx(TRUE_PER_S, rel=0.02)
     )
-    driven = [order for order in script.driven if order["action"] == "load"]
-    assert [order.get("words") for order in driven] == [True], "one set of connections"
+    driven = [order for order in script.driven if order.action == "load"]
+    assert [order.words for order in driven] == [True], "one set of connections"
     names = [window.name for window in record.search.windows]
     assert names == [word.name for word in script.words] == [f"w{n + 1}" for n in range(len(names))]
     assert set(record.phase_responses) == set(names)

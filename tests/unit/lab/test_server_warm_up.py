@@ -23,6 +23,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.node.base import Node
 from steelyard.store import Store, StoreWriter
+from steelyard.wire.order import Order
 from tests.unit.lab.fakes import FakeEngine, FakeParts, FakeSystem, Script, plan_of, study, without_waiting
 
 
@@ -109,8 +110,8 @@ def conduct(script: Script, chosen: Study, parts: Parts, watcher: Watcher | None
 
 def schedules(script: Script) -> list[tuple[int, float | None]]:
     """Operations in flight, and seconds, of what was driven beside filling."""
-    orders = [order for order in script.driven if order["action"] == "load"]
-    return [(order["schedule"]["threads"], order["stop"]["duration_s"]) for order in orders]
+    orders = [order for order in script.driven if order.action == "load"]
+    return [(order.schedule.threads, order.stop.duration_s) for order in orders]
 
 
 def test_two_rounds_warm_a_quiet_cluster_and_everything_is_recorded(script: Script) -> None:
@@ -209,10 +210,10 @@ def test_seconds_are_whole_and_without_a_warm_up_of_the_load(script: Script) -> 
         update={"load": Load(duration_s=5, operations=None, warm_up_s=30)}
     )
     conduct(script, chosen, Parts(script, compiler=Compiler([1.0] * 100)))
-    warming = [order for order in script.driven if order["action"] == "load" and order["stop"]["duration_s"] != 5]
+    warming = [order for order in script.driven if order.action == "load" and order.stop.duration_s != 5]
     assert len(warming) >= 2
-    assert {order["warm_up_s"] for order in warming} == {0.0}
-    assert all(order["stop"]["duration_s"] == int(order["stop"]["duration_s"]) >= 1 for order in warming)
+    assert {order.warm_up_s for order in warming} == {0.0}
+    assert all(order.stop.duration_s == int(order.stop.duration_s) >= 1 for order in warming)
 
 
 def test_the_judged_part_of_each_round_begins_on_restored_data_as_a_trial_does(script: Script) -> None:
@@ -224,7 +225,7 @@ def test_the_judged_part_of_each_round_begins_on_restored_data_as_a_trial_does(s
 
 def test_an_engine_that_refuses_leaves_the_start_cold_and_its_data_restored(script: Script) -> None:
     class PickyEngine(FakeEngine):
-        def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
+        def check(self, order: Order, load_nodes: int) -> None:
             raise EngineError("no such threads")
 
     records = conduct(script, one_start(), Parts(script, engine_of=PickyEngine))
@@ -245,7 +246,7 @@ def test_who_finishes_waits_for_no_further_round(script: Script) -> None:
     with StoreWriter(script.folder / "store", "fake") as writer:
         writer.intend(chosen, "", plan)
         conductor = Conductor(chosen, plan, writer, parts, Silent(), lambda todo, records: TimeLeft(0, 0, 0))
-        script.on_drive = lambda count, order: conductor.finish() if order["action"] == "load" else None
+        script.on_drive = lambda count, order: conductor.finish() if order.action == "load" else None
         outcome = asyncio.run(conductor.run())
     assert outcome.missing == 2
     assert schedules(script) == [(64, 9), (1, 3)]

@@ -17,6 +17,8 @@ from steelyard.study import read_text
 from tests.unit.lab.fakes import plan_of, study
 from tests.unit.small_study import SMALL_STUDY
 
+STUDIES = Path(__file__).parents[3] / "studies"
+
 
 def notes(tmp_path: Path, **changes: Any) -> list[str]:
     chosen = study(**changes)
@@ -71,3 +73,12 @@ def test_sites_that_limit_processors_in_different_ways_are_a_note(
     )
     assert compared(tmp_path, "cpus = 1.0", "quota") == [PLANTED]
     assert compared(tmp_path, "memory_mb = 512", "cpuset") == [PLANTED], "no limit, no difference"
+
+
+def test_a_system_has_notes_on_numbers_of_nodes(tmp_path: Path) -> None:
+    text = (STUDIES / "etcd.toml").read_text(encoding="utf-8").replace("nodes = [1, 3, 5]", "nodes = [1, 2]")
+    chosen = read_text(text)
+    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
+    even, disk = [note for note in part_notes.notes(chosen, expand(chosen), 2, abilities) if note.startswith("etcd: ")]
+    assert "2 members tolerate no more failures than 1" in even
+    assert "one disk" in disk

@@ -72,6 +72,11 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
         LARGE,
         r"paper\.toml:15: workload .* uses cql, but system .* speaks http",
     ),
+    "setting of another protocol": (
+        '# speaks RESP\n[factors]\nclient.compression = ["none", "lz4"]\n',
+        LARGE,
+        r"paper\.toml:22: client\.compression = 'lz4': a setting of cql, but system .* speaks resp",
+    ),
     "secret": (
         '[system.yaml]\npassword = "env:STEELYARD_NOT_THERE"\n',
         LARGE,
@@ -106,9 +111,10 @@ def written(folder: Path, rest: str) -> Path:
     path = folder / "paper.toml"
     # The workload on paper is none that an engine could be asked about.
     head = HEAD.replace(WORKLOAD, "ycsb-a") if "engine" in rest else HEAD
-    if "another protocol" in rest:
+    spoken = "http" if "another protocol" in rest else "resp" if "speaks RESP" in rest else ""
+    if spoken:
         source = Path(SYSTEM).read_text(encoding="utf-8")
-        (folder / "system.py").write_text(source.replace('protocol: str = "cql"', 'protocol: str = "http"'))
+        (folder / "system.py").write_text(source.replace('protocol: str = "cql"', f'protocol: str = "{spoken}"'))
         head = head.replace(SYSTEM, str(folder / "system.py"))
     path.write_text(head + rest)
     return path

@@ -18,7 +18,12 @@ COLD = ServerWarmUp(mode="off")
 
 @pytest.mark.parametrize(
     ("system", "mode", "decided"),
-    [("cassandra", "auto", "on"), ("simulated", "auto", "off"), ("simulated", "on", "on"), ("cassandra", "off", "off")],
+    [
+        ("cassandra", "auto", "on"),
+        ("simulated", "auto", "auto"),
+        ("simulated", "on", "on"),
+        ("cassandra", "off", "off"),
+    ],
 )
 def test_auto_is_on_for_systems_that_compile_code(system: str, mode: str, decided: str) -> None:
     asked = study(system={"name": system}, server_warm_up={"mode": mode, "deadline_s": 5})

@@ -174,3 +174,13 @@ def test_a_size_that_came_back_rests_from_its_last_change_on() -> None:
     history = History(0.0, (), (Supply(0.0, 3),), desired)
     assert not rested(history, BOUNDS, 419.0, 300.0)
     assert rested(history, BOUNDS, 420.0, 300.0)
+
+
+def test_a_change_that_takes_nodes_away_rests_from_its_end_on() -> None:
+    """The node stops counting when it begins to leave, and has left 600 s later."""
+    leaving = (Supply(0.0, 3), Supply(62.0, 2))
+    desired = (Desired(60.0, 2, WHY),)
+    assert not rested(History(0.0, (), leaving, desired), BOUNDS, 500.0, 300.0)
+    ended = History(0.0, (), (*leaving, Supply(661.0, 2, ended_s=660.0)), desired)
+    assert not rested(ended, BOUNDS, 959.0, 300.0)
+    assert rested(ended, BOUNDS, 960.0, 300.0)

@@ -139,7 +139,7 @@ def test_agents_lines_are_parsed() -> None:
     cpu = sum(values[f"machine_cpu_{kind}_fraction"] for kind in ("user", "system", "iowait", "steal", "idle"))
     assert cpu == pytest.approx(1.0)
     assert values["machine_memory_available_bytes"] > 0
-    assert values["node_processes"] == 1.0
+    assert values["node_processes"] >= 1.0, "with its descendants"
     times = [group[0].t_s for group in samples[1:]]
     assert all(abs(t_s * 10 - round(t_s * 10)) < 0.5 for t_s in times)
 

@@ -34,6 +34,7 @@ from steelyard.progress.state import (
 from steelyard.store import StoreWriter, layout
 from steelyard.wire.record import Interval
 from tests.unit.lab.fakes import FakeParts, Script, plan_of, records_of, study, without_waiting
+from tests.unit.wire.orders import order
 
 TROUBLE = Trouble("a", "b")
 
@@ -62,7 +63,7 @@ def told_to(writer: StoreWriter, *events: Event) -> LiveFile:
 
 
 def an_interval() -> Interval:
-    records = records_of({"action": "load", "stop": {"operations": 7}})
+    records = records_of(order(stop={"operations": 7}))
     return next(record for record in records if isinstance(record, Interval))
 
 

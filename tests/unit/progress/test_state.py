@@ -25,11 +25,10 @@ from steelyard.wire.record import Interval
 from tests.unit.judging.test_attempts import record
 from tests.unit.lab.fakes import plan_of, records_of, study
 from tests.unit.wire import made
+from tests.unit.wire.orders import order
 
 PLAN = plan_of(study())
-INTERVAL = next(
-    record for record in records_of({"action": "load", "stop": {"operations": 100}}) if isinstance(record, Interval)
-)
+INTERVAL = next(record for record in records_of(order(stop={"operations": 100})) if isinstance(record, Interval))
 
 
 def folded(*told: Event) -> Live:

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from steelyard.reading.level_facts import Facts, LevelFact, differing, level_facts
+from steelyard.reading.level_facts import (
+    OF_SETTINGS,
+    OF_STORES,
+    Facts,
+    LevelFact,
+    differing,
+    level_facts,
+    system_caveats,
+)
 from steelyard.store import Store
 
 BOARD, SERVER = "node.profile raspberry-pi-2", "node.profile unlimited"
@@ -49,3 +58,25 @@ def test_what_a_level_lacks_is_none() -> None:
 def test_sizes_alone_make_no_levels(store: Path) -> None:
     opened = Store(store)
     assert level_facts(opened, opened.trials()) == ()
+
+
+def test_what_systems_promise_is_said_where_they_differ() -> None:
+    promises = {
+        name: {"promise: it": f"{name} keeps it.", "caveat: Java": "Java is old."} for name in ("a", "b", "b 2")
+    }
+
+    class Kept:
+        """Facts of one node for each system."""
+
+        def facts(self, record: Any) -> dict[str, Any]:
+            return {"system:n1": promises[record.settings.system.kept]}
+
+    def of(*names: str) -> tuple[str, ...]:
+        systems = [SimpleNamespace(name=name[0], kept=name) for name in names]
+        records: Any = [SimpleNamespace(settings=SimpleNamespace(system=system)) for system in systems]
+        store: Any = Kept()
+        return system_caveats(store, records)
+
+    assert of("a", "a") == ("Java is old.",)
+    assert of("a", "b", "a") == (f"{OF_STORES} a keeps it. b keeps it.", "Java is old.")
+    assert of("b", "b 2") == (f"{OF_SETTINGS} b keeps it. b 2 keeps it.", "Java is old.")

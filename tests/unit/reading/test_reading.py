@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from steelyard.analysis.statistics.trend import Trend
-from steelyard.model.errors import StoreError
-from steelyard.reading import read
+from steelyard.model.errors import StoreError, StudyError
+from steelyard.reading import comparison, read
 from steelyard.reading.comparison import compare
 from steelyard.reading.node_usage import measured_samples
 from steelyard.store.read import Store
@@ -123,3 +123,12 @@ def test_a_table_that_is_misspelt_is_answered_with_the_nearest(store: Path) -> N
     assert reading.answer.equals(reading.tables["answer"])
     with pytest.raises(KeyError, match="no table 'anovaa': did you mean anova"):
         reading.tables["anovaa"]
+
+
+def test_sides_are_chosen_by_the_clients_own_names() -> None:
+    factors = {"load.routing": ("token", "round-robin"), "nodes": (1, 3)}
+    assert comparison.levels(["client.routing=token"], factors, "--a") == {"load.routing": "token"}
+    assert comparison.levels(["load.routing=token"], factors, "--a") == {"load.routing": "token"}
+    with pytest.raises(StudyError, match="no such factor") as caught:
+        comparison.levels(["client.rooting=token"], factors, "--a")
+    assert "did you mean 'client.routing'? there are: client.routing, nodes" in caught.value.hint

@@ -29,3 +29,9 @@ def test_what_nodes_are_in_follows_from_their_facts(
     page_input = read(synthetic.stored(tmp_path, **facts)).report_input(courses=False)
     assert (enclosed or "all nodes on one machine; Cassandra") in hardware(page_input)
     assert any(caveat.startswith(EMULATED) for caveat in page_input.results.caveats) == emulated
+
+
+def test_what_a_system_says_of_itself_is_said_once_in_the_answer(tmp_path: Path) -> None:
+    said = "Cassandra 3.9 ran on Java 11; its releases were made for Java 8."
+    page_input = read(synthetic.stored(tmp_path, {"caveat: Java": said})).report_input(courses=False)
+    assert page_input.results.caveats.count(said) == 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,15 +11,18 @@ import pytest
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistic import Within
 from steelyard.analysis.statistics.merit import Merit
+from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.analysis.statistics.parts import PartMean
 from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.tables import tables
 from steelyard.model.trial import Attempt, TrialRecord, by_cell
+from steelyard.reading.reading import read
 from steelyard.reading.within_trials import answered, series, within_trials
 from steelyard.store import layout
 from steelyard.store.read import Store
 from tests.unit.analysis.made import cell, study
+from tests.unit.report import growing
 
 SECOND_NS = 1_000_000
 
@@ -138,3 +142,27 @@ def test_a_trial_without_intervals_has_no_parts(tmp_path: Path) -> None:
     records = cell([[100.0, 110.0]])
     found = analyse(records, study(), seed=1, within=within(Folder(tmp_path, records), records))
     assert (found.of(PartMean), found.of(Steady)) == ((), ())
+
+
+@pytest.mark.parametrize("limit", ["response_ms_p99 <= 6", "response_ms_mean < 1.3", "throughput_per_s < 1"])
+def test_seconds_over_the_objective(tmp_path: Path, limit: str) -> None:
+    """Clusters that grow are twice as slow while they do: p99 10 instead of 5 ms, mean 2.3 instead of 1.1."""
+    text = growing.STUDY.replace("[factors]", f'[analysis]\nobjective = "{limit}"\n[factors]')
+    found = read(growing.store(tmp_path, text)).results.of(ObjectiveLevel)
+    if limit.startswith("throughput"):
+        assert {row.seconds_over.value for row in found if row.seconds_over} == {100.0}
+        return
+    busy = {
+        record.key: sum(
+            one.begun_s <= record.begun_s + second <= (one.ended_s or 0.0)
+            for one in record.activities
+            for second in range(growing.SECONDS)
+        )
+        for record in growing.records(text)
+    }
+    kept, grown = (row.seconds_over for row in found)
+    assert kept is not None
+    assert grown is not None
+    assert kept.value == 0.0
+    assert grown.value == pytest.approx(statistics.fmean(100 * n / growing.SECONDS for n in busy.values() if n))
+    assert grown.low is not None

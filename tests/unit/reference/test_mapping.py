@@ -101,6 +101,36 @@ def test_the_numbers_of_a_metric_and_of_the_site_stand_in_their_rows_and_columns
     assert other.change_percent == pytest.approx(100 * (63.4 / 63.66 - 1))
 
 
+def test_a_web_server_is_compared_by_length_of_document_and_container() -> None:
+    facets = {
+        "system.name": "apache", "workload.bytes": "1000", "container": "no", "load.keep_alive": "false",
+        "load.schedule": "search", "site.nodes": "1",
+    }  # fmt: skip
+    numbers = {
+        ("capacity_per_s", "mean"): estimate(2810.0, 5.0, "requests/s"),
+        ("network_out_mbit_per_s_mean", "mean"): estimate(26.0, 1.0, "Mbit/s"),
+        ("cpu_percent_mean", "mean"): estimate(99.0, 1.0, "%"),
+    }
+    rate, network, cpu = with_ours(laid("http_server", Own("a", facets, 3, numbers)))
+    assert (rate.printed, rate.verdict) == ("2809", "agrees")
+    assert network.verdict == "not comparable"
+    assert "heads and frames" in network.reasons[0]
+    assert (cpu.printed, cpu.verdict) == ("67.2", "differs")
+
+
+def test_a_job_is_compared_by_its_input_and_container_in_seconds() -> None:
+    facets = {
+        "system.name": "spark-hdfs", "workload.name": "sort", "workload.input_mb": "4000", "container": "yes",
+        "site.nodes": "4", "workload.idle_s": "20",
+    }  # fmt: skip
+    (time,) = with_ours(laid("spark_job_time", Own("a", facets, 5, {("response_ms_mean", "mean"): estimate(66_100)})))
+    assert time.ours is not None
+    assert (time.printed, time.ours.value, time.ours.unit) == ("132.2", 66.1, "s")
+    assert (time.verdict, time.change_percent) == ("not comparable", pytest.approx(-50.0))
+    assert time.reasons[0] == "nodes 4, published 12"
+    assert any("start of the driver" in why for why in time.reasons)
+
+
 def test_every_number_is_compared_with_a_response_that_there_is() -> None:
     forms = {name: table.form for name, table in tables().items() if table.form is not None}
     named = {(name, number.response) for name, form in forms.items() for number in form.numbers if number.response}

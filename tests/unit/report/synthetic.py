@@ -236,9 +236,9 @@ def facts(record: TrialRecord) -> Mapping[str, Mapping[str, str]]:
     return found
 
 
-def stored(folder: Path, **of_machine: str) -> Path:
+def stored(folder: Path, of_system: Mapping[str, str] | None = None, **of_machine: str) -> Path:
     """A store below `folder` with eight valid trials of workload A on 1 and 3 nodes: facts, samples, intervals of load.
-    `of_machine`: further facts of the machine. Returns the study's folder."""
+    `of_system`, `of_machine`: further facts of the system on every node, of the machine. Returns the study's folder."""
     small = study(workloads=("A",), trials=2)
     plan = Plan(study=small.study.name, seed=7, factors=small.factors, hard=("nodes",), trials=())
     with StoreWriter(folder, small.study.name) as writer:
@@ -246,7 +246,8 @@ def stored(folder: Path, **of_machine: str) -> Path:
         for record in records(small, faults=False):
             draft = writer.draft(record.id, record.attempt)
             for name, of_name in facts(record).items():
-                draft.facts(name, {**of_name, **(of_machine if name == "machine" else {})})
+                further = (of_system or {}) if name.startswith("system:") else of_machine if name == "machine" else {}
+                draft.facts(name, {**of_name, **further})
             frame = samples(record)
             for node in frame["node"].unique():
                 rows = frame.filter(frame["node"] == node).iter_rows(named=True)

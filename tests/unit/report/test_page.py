@@ -92,6 +92,12 @@ def page() -> str:
     return build(page_input(synthetic.study()))
 
 
+@pytest.fixture(scope="module")
+def made() -> ReportInput:
+    """Of one factor with two sizes."""
+    return page_input(synthetic.study(workloads=("A",)))
+
+
 def _parsed(page: str) -> Tags:
     tags = Tags()
     tags.feed(page)
@@ -266,8 +272,7 @@ def test_three_tables_say_whether_the_numbers_moved(page: str) -> None:
     assert 'id="appendix"' not in page
 
 
-def test_attempts_without_a_course_are_named() -> None:
-    made = page_input(synthetic.study(workloads=("A",)))
+def test_attempts_without_a_course_are_named(made: ReportInput) -> None:
     first, *rest = made.timelines
     lost = rest[-1].record
     short = replace(made, timelines=[first, *rest[:-1]], too_short=[(lost.id, lost.attempt)])
@@ -277,8 +282,7 @@ def test_attempts_without_a_course_are_named() -> None:
     assert 'id="not-drawn"' not in build(made)
 
 
-def test_pauses_of_trials_too_short_for_a_course_have_a_note() -> None:
-    made = page_input(synthetic.study(workloads=("A",)))
+def test_pauses_of_trials_too_short_for_a_course_have_a_note(made: ReportInput) -> None:
     assert drawn_trials.pauses_note(made) == "", "drawn, or not watched"
     gc = pl.DataFrame({"t_s": [1.0], "node": ["n1"], "metric": [WATCHED], "value": [0.0]})
     traces = [replace(trace, samples=pl.concat([trace.samples.select(gc.columns), gc])) for trace in made.traces]
@@ -327,8 +331,7 @@ def test_packed_tables_come_back_and_broken_ones_are_refused() -> None:
             embedded_data.unpack(broken)
 
 
-def test_at_most_three_limits_stand_open_and_the_rest_is_folded() -> None:
-    made = page_input(synthetic.study(workloads=("A",)))
+def test_at_most_three_limits_stand_open_and_the_rest_is_folded(made: ReportInput) -> None:
     five = made.results.model_copy(update={"caveats": tuple(f"Limit {number}." for number in range(1, 6))})
     limits = build(replace(made, results=five)).partition('<div class="caveats">')[2].partition("</section>")[0]
     above, _, folded = limits.partition("<details>")
@@ -339,8 +342,7 @@ def test_at_most_three_limits_stand_open_and_the_rest_is_folded() -> None:
     assert "more limit" not in build(replace(made, results=three)).partition("<main>")[2].partition("<script")[0]
 
 
-def test_code_stands_between_backticks_and_no_backtick_is_left(page: str) -> None:
-    made = page_input(synthetic.study(workloads=("A",)))
+def test_code_stands_between_backticks_and_no_backtick_is_left(page: str, made: ReportInput) -> None:
     caveats = ("Run `steelyard <b>` first.", "One ` alone.")
     text = build(replace(made, results=made.results.model_copy(update={"caveats": caveats})))
     assert "Run <code>steelyard &lt;b&gt;</code> first." in text
@@ -357,16 +359,15 @@ def test_hardware_commands_data_and_citation_stand_beside_the_answer(page: str) 
     assert page.index('id="main"') < page.index('id="provenance"') < page.index('id="comparisons"')
 
 
-def test_two_sizes_have_neither_line_nor_law() -> None:
-    two = build(page_input(synthetic.study(workloads=("A",))))
+def test_two_sizes_have_neither_line_nor_law(made: ReportInput) -> None:
+    two = build(made)
     three = build(page_input(synthetic.study(nodes=(1, 3, 6), workloads=("A",))))
     assert 'id="regression-table"' not in two
     assert 'id="size"' not in two
     assert 'id="regression-table"' in three
 
 
-def test_a_percentile_that_no_trial_supports_has_no_key_and_no_number() -> None:
-    made = page_input(synthetic.study(workloads=("A",)))
+def test_a_percentile_that_no_trial_supports_has_no_key_and_no_number(made: ReportInput) -> None:
     key = build(made).partition('<figure id="percentiles"')[2].partition("</p>")[0]
     assert re.findall(r"p\d\d", key) == ["p50", "p95", "p99"]
     few = tuple(
@@ -404,8 +405,7 @@ def test_the_citation_is_that_of_the_repository() -> None:
         assert text in citation
 
 
-def test_published_numbers_are_counted_where_the_study_repeats_a_publication() -> None:
-    made = page_input(synthetic.study(workloads=("A",)))
+def test_published_numbers_are_counted_where_the_study_repeats_a_publication(made: ReportInput) -> None:
     rows = tuple(
         PublishedPair(table="t", cell={}, statistic="mean", printed="1", verdict=verdict, reasons=reasons)
         for verdict, reasons in (("agrees", ()), ("not comparable", ("another machine",)))
@@ -419,8 +419,7 @@ def test_published_numbers_are_counted_where_the_study_repeats_a_publication() -
     assert "Published numbers" not in {one.term for one in provenance.provenance(made)}
 
 
-def test_the_limits_of_the_answer_stand_between_its_table_and_its_figure() -> None:
+def test_the_limits_of_the_answer_stand_between_its_table_and_its_figure(page: str) -> None:
     """So that the first screen has them."""
-    page = build(page_input(synthetic.study()))
     order = [page.index(mark) for mark in ("<b>Table 1.</b>", "What limits this answer", '<figure id="main"')]
     assert order == sorted(order)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from html import unescape
 
 import polars as pl
@@ -59,9 +60,15 @@ SHAPES: dict[str, Callable[[], ReportInput]] = {
 EMPTY = ("", NONE)
 
 
+@cache
+def built(shape: str) -> str:
+    """The page of one of the shapes."""
+    return build(SHAPES[shape]())
+
+
 @pytest.fixture(scope="module", params=SHAPES)
 def shape(request: pytest.FixtureRequest) -> tuple[str, str]:
-    return request.param, build(SHAPES[request.param]())
+    return request.param, built(request.param)
 
 
 def _text(html: str) -> str:
@@ -119,19 +126,19 @@ def test_interactions_need_two_factors(shape: tuple[str, str]) -> None:
 
 
 def test_nodes_are_drawn_only_where_they_have_a_course() -> None:
-    page = build(SHAPES["short trials"]())
+    page = built("short trials")
     inside = page.partition('<section id="nodes"')[2].partition("</section>")[0]
     assert "<figure" not in inside
     assert "2 of these 2 trials have fewer than 3 readings of a node, too few to draw; the table has" in _text(inside)
     assert 'id="node-table"' in inside
-    assert '<section id="nodes"' not in build(SHAPES["no probes"]())
-    drawn = build(SHAPES["idle disks"]()).partition('<section id="nodes"')[2].partition("</section>")[0]
+    assert '<section id="nodes"' not in built("no probes")
+    drawn = built("idle disks").partition('<section id="nodes"')[2].partition("</section>")[0]
     assert "Without disk: every reading is 0." in drawn
     assert "disk, MB/s" not in drawn
 
 
 def test_the_row_of_the_table_is_not_said_again_below_it() -> None:
-    page = build(SHAPES["one factor, two levels"]())
+    page = built("one factor, two levels")
     answer = page.partition('<section id="answer"')[2].partition("</section>")[0]
     shown = re.sub(r"<details.*?</details>", "", answer, flags=re.DOTALL)
     assert "geometric means of 9 trials from 3 starts each" not in _text(shown)

@@ -46,7 +46,7 @@ def test_a_server_that_does_not_answer_everything_calibrates_nothing() -> None:
 
 
 def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
-    where = calibration.path_in(tmp_path / "state")
+    where = calibration.path_in(tmp_path / "state", "cql")
     assert calibration.read(where) is None
     calibration.write(where, made())
     assert calibration.read(where) == made()
@@ -58,7 +58,7 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     with pytest.raises(SteelyardError, match="cannot be kept"):
-        calibration.write(calibration.path_in(tmp_path / "state"), made())
+        calibration.write(calibration.path_in(tmp_path / "state", "cql"), made())
 
 
 def test_another_machine_or_agent_makes_it_stale() -> None:
@@ -73,14 +73,15 @@ def test_the_laboratory_takes_it_for_its_own_engine_only(tmp_path: Path, monkeyp
     program.chmod(0o755)
     monkeypatch.setenv(agent.OVERRIDE, str(program))
     parts = LabParts(cache_folder=tmp_path, state_folder=tmp_path)
-    assert "steelyard calibrate" in parts.calibration("agent", MACHINE).why
+    assert "steelyard calibrate" in parts.calibration("agent", "cql", MACHINE).why
     kept = made(f"0.1.0 {calibration.fingerprint(program)}")
-    calibration.write(calibration.path_in(tmp_path), kept)
-    assert parts.calibration("agent", MACHINE).calibration == kept
-    assert "not latte" in parts.calibration("latte", MACHINE).why
-    assert "cores" in parts.calibration("agent", {**MACHINE, "cores": "4"}).why
+    calibration.write(calibration.path_in(tmp_path, "cql"), kept)
+    assert parts.calibration("agent", "cql", MACHINE).calibration == kept
+    assert "steelyard calibrate --protocol resp" in parts.calibration("agent", "resp", MACHINE).why
+    assert "not latte" in parts.calibration("latte", "cql", MACHINE).why
+    assert "cores" in parts.calibration("agent", "cql", {**MACHINE, "cores": "4"}).why
     program.write_text("another build")
-    assert "another build" in parts.calibration("agent", MACHINE).why
+    assert "another build" in parts.calibration("agent", "cql", MACHINE).why
 
 
 def test_the_table_says_from_where_on_a_trial_is_marked() -> None:

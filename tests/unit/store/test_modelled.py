@@ -10,6 +10,7 @@ from steelyard.store import Store, StoreWriter
 from steelyard.store.modelled import open_store
 from tests.unit.judging.test_attempts import record as record_of
 from tests.unit.lab.fakes import plan_of, records_of, study
+from tests.unit.wire.orders import order
 
 BEGUN_S = 1.0
 
@@ -23,7 +24,7 @@ def sealed(folder: Path, **node: float) -> TrialRecord:
         record = record.model_copy(update={"responses": Responses(execution_time_ms=100.0, operations=14)})
         draft = writer.draft(record.id, 1)
         draft.intend(record)
-        draft.intervals("l1", records_of({"action": "load", "stop": {"operations": 7}})[1:2])
+        draft.intervals("l1", records_of(order(stop={"operations": 7}))[1:2])
         draft.samples(
             "n1", [Sample(5.0, "n1", "node_cpu_user_cores", 0.5), Sample(0.5, "n1", "node_memory_bytes", 7.0)]
         )

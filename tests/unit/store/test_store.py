@@ -18,6 +18,7 @@ from steelyard.store.modelled import open_store
 from steelyard.store.write import sha256_of
 from tests.unit.judging.test_attempts import record as record_of
 from tests.unit.lab.fakes import plan_of, records_of, study
+from tests.unit.wire.orders import order
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_a_sealed_trial_reads_back(writer: StoreWriter) -> None:
     record = a_record()
     draft = writer.draft(record.id, 1)
     draft.intend(record)
-    draft.intervals("l1", records_of({"action": "load", "stop": {"operations": 7}})[1:2])
+    draft.intervals("l1", records_of(order(stop={"operations": 7}))[1:2])
     draft.samples("n1", [Sample(1.0, "n1", "node_cpu_user_cores", 0.5)])
     draft.facts("system:n1", {"version": "1"})
     draft.log("n1", "system.log", b"hello\n")
@@ -131,7 +132,7 @@ def test_what_a_study_left_that_never_began_is_named(tmp_path: Path) -> None:
         folder = writer.folder
     with pytest.raises(StoreError, match="it has no study") as caught:
         Store(folder)
-    assert "a study ended here before it was written (a full disk?)" in caught.value.hint
+    assert "a run ended here before it wrote its study" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ def asked(line: str, more: str = "") -> str:
         ('response = "energy_j_per_operation"', "the probe 'energy', which the study does not run: probes has os"),
         ('objective = "power_watts_mean < 10"', "the probe 'energy', which the study does not run"),
         ('response = "cost_per_million_operations"', "declare cost.price_per_node_hour"),
+        ('response = "modelled_energy_j_total"', "declare cost.node_watts_idle and cost.node_watts_busy"),
+        ('response = "idle_power_watts"', "the probe 'energy', which the study does not run"),
         ('response = "scale_out_s"', "needs a cluster that may change its size: choose policy.name"),
         ('objective = "theta_under_percent < 5"', "needs a cluster that may change its size"),
         ('objective = "response_ms_p99"', "is not a limit: NAME <= NUMBER"),
@@ -55,6 +57,24 @@ def test_what_probes_and_prices_give_may_be_named() -> None:
     assert known.limit is not None
     assert (known.limit.response, known.limit.value) == ("energy_j_per_operation", 0.5)
     assert known.needed == ("execution_time_ms", "energy_j_per_operation")
+
+
+def test_energy_above_idle_needs_an_idle_time_or_a_declared_power() -> None:
+    metered = 'probes = ["os", "energy"]\n'
+    line = 'response = "energy_j_above_idle"'
+    with pytest.raises(StudyError, match=r"set measure_idle_s, or declare cost\.node_watts_idle"):
+        read_text(metered + asked(line), "some.toml")
+    with pytest.raises(StudyError, match="needs an idle time before each trial: set measure_idle_s"):
+        read_text(metered + asked('response = "idle_power_watts"'), "some.toml")
+    declared = "[cost]\nnode_watts_idle = 4\nnode_watts_busy = 9\n"
+    for text in (metered + asked(line, declared), "measure_idle_s = 20\n" + metered + asked(line)):
+        assert read_text(text).analysis.response == "energy_j_above_idle"
+    while_jobs = 'response = "job_energy_j_above_idle_per_operation"'
+    with pytest.raises(StudyError, match=r"needs the power of an idle node: set measure_idle_s$"):
+        read_text(metered + asked(while_jobs, declared), "some.toml")
+    # Whatever probe reads power, its readings count.
+    plug = '[[probe.meter.meters]]\nkind = "shelly"\naddress = "10.0.0.9"\n'
+    assert read_text('probes = ["os", "meter"]\nmeasure_idle_s = 9\n' + asked(line, plug)).measure_idle_s == 9
 
 
 def test_measures_of_elasticity_need_a_demand_and_all_of_scaling_a_policy() -> None:

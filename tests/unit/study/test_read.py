@@ -129,7 +129,15 @@ CASES = {
     "paper.toml:22: factors: system.compression = 'lz5': not allowed; did you mean 'lz4'?": (
         '[factors]\nnodes = [1, 3]\nsystem.compression = ["none", "lz5"]\n'
     ),
-    "have the same complete settings": '[factors]\nload.threads = [1, "1"]\n',
+    "have the same complete settings": (
+        '[factors]\nx = ["a", "b"]\n[levels.x.a]\nload.routing = "token"\n[levels.x.b]\nload.compression = "none"\n'
+    ),
+    "[1, True]: level true is listed twice": "[factors]\nload.threads = [1, true]\n",
+    "workload.records = true: must be a whole number": "[factors]\nworkload.records = [1000, true]\n",
+    "paper.toml:21: factors: system.tracing = 'yes': must be true or false": (
+        '[factors]\nsystem.tracing = [false, "yes"]\n'
+    ),
+    "paper.toml:20: load.warm_up_s = true: must be a number, at least 0": "warm_up_s = true\n",
     "analysis.warm_up_trials = 3: drops every trial: design.trials is 3": "[analysis]\nwarm_up_trials = 3\n",
     "analysis.compared = 'node': not a factor of two levels or more; did you mean 'nodes'?": (
         '[analysis]\ncompared = "node"\n[factors]\nnodes = [1, 3]\n'
@@ -196,6 +204,14 @@ def test_several_errors_are_said_at_once_in_the_order_of_the_file() -> None:
     assert [each.line for each in error.errors] == [16, 22, 23]
     assert error.message.count("\n") == 2
     assert error.hint == "3 errors"
+
+
+def test_another_error_makes_no_error_of_the_table_of_a_plug_in() -> None:
+    named = '[site.docker]\ndaemon = "running"\n[factors]\nsite = ["local", "docker"]\n'
+    wrong_name = '[analysis]\nresponses = ["speed"]\n'
+    assert [each.key for each in wrong(named + wrong_name).errors] == ["analysis.responses.0"]
+    misspelt = wrong(named.replace("site.docker", "site.dokcer") + wrong_name)
+    assert [each.key for each in misspelt.errors] == ["site.dokcer", "analysis.responses.0"]
 
 
 def test_missing_tables() -> None:

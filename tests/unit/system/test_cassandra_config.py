@@ -30,9 +30,9 @@ from steelyard.system.cassandra import (
     _config,
     _jars,
     _java,
+    _lines,
     _snapshots,
 )
-from steelyard.system.cassandra._settings import known_keys
 from steelyard.system.cassandra._system import Installed
 
 JAVA = _java.Java(Path("/opt/java/bin/java"), "17.0.15")
@@ -57,7 +57,12 @@ def nodes(folder: Path, count: int) -> list[Node]:
         ({"jvm_options": ["-Djava.rmi.server.useCodebaseOnly=false"]}, "management beans, with a password"),
         ({"jvm_options": ["-agentlib:jdwp=transport=dt_socket,server=y,address=*:5005"]}, "a debugger's port"),
         ({"heap": 256}, "Extra inputs"),
-        ({"version": "4.1.3"}, "pattern"),
+        ({"version": "4.0.3"}, "pattern"),
+        ({"version": "3.9", "yaml": {"commitlog_segment_size": "8MiB"}}, "'commitlog_segment_size_in_mb'"),
+        ({"version": "3.9", "yaml": {"commitlog_total_space_in_mb": 64}}, "use the setting commitlog_total_space_mb"),
+        ({"version": "3.9", "yaml": {"start_rpc": True}}, "set by the laboratory"),
+        ({"source": "3.11.19", "compression": "zstd"}, "Cassandra 3.11 has no compression 'zstd': lz4, snappy"),
+        ({"version": "4.1.9", "compaction": "unified"}, "has no compaction 'unified': size-tiered, leveled, time"),
         ({"compression": "lzo"}, "'lz4', 'snappy'"),
     ],
 )
@@ -67,7 +72,10 @@ def test_wrong_settings_are_refused_with_what_is_right(wrong: dict[str, object],
 
 
 def test_known_keys_are_those_of_the_release() -> None:
-    assert {"memtable", "commitlog_segment_size", "trickle_fsync", "storage_compatibility_mode"} <= known_keys()
+    of_5 = {"memtable", "commitlog_segment_size", "trickle_fsync", "storage_compatibility_mode"}
+    assert of_5 <= _lines.of("5.0.5").keys
+    of_3 = {"commitlog_segment_size_in_mb", "trickle_fsync", "memtable_allocation_type", "start_rpc"}
+    assert all(of_3 <= _lines.of(version).keys for version in ("3.11.19", "3.9", "3.0.8"))
     assert Settings(yaml={"trickle_fsync": True, "memtable": {"configurations": {}}}).yaml["trickle_fsync"] is True
 
 

@@ -222,3 +222,15 @@ def test_a_memory_limit_that_killed_is_told_before_anything_else(node: Node, tmp
     message, hint = asyncio.run(_process.why_dead(limited))
     assert "memory limit of 300 MB" in message
     assert "heap_mb" in hint
+
+
+@pytest.mark.parametrize(
+    ("force", "where"),
+    [
+        ({"commitlog_sync": "periodic", "commitlog_sync_period": "10000ms"}, "synced to the disk every 10000ms (comm"),
+        ({"commitlog_sync": "batch"}, "synced to the disk by then (commitlog_sync = batch)"),
+    ],
+)
+def test_a_write_promises_what_the_settings_in_force_say(force: dict[str, str], where: str) -> None:
+    (sentence,) = _facts.promises(force).values()
+    assert where in sentence

@@ -42,6 +42,12 @@ def test_the_hash_is_of_what_it_is_made_from(root: Path) -> None:
     assert crates_hash(root) not in (before, changed)
 
 
+def test_an_agent_of_another_profile_is_another(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = crates_hash(root)
+    monkeypatch.setenv("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+    assert crates_hash(root) != before
+
+
 def test_the_same_crates_are_built_once(root: Path) -> None:
     built: list[str] = []
 

@@ -60,6 +60,8 @@ def test_the_schema_accepts_every_shipped_study(path: Path) -> None:
         ("[node]\nmemory_mb = 1024\ncpus = 1.5\n[link]\nname = 'nodal'\n", True),
         ("[node]\nmemory = 1024\n", False),
         ("thread = 1\n", False),
+        ("[client]\nrouting = 'token'\ntls = true\n", True),
+        ("[client]\nroute = 'token'\n", False),
         ("[design]\nkind = 'all'\n", False),
     ],
 )

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 from tools.campaigns.__main__ import CAMPAIGNS, SEED
 from tools.campaigns.runner import carry_out
+from tools.campaigns.servers import FURTHER
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "explanation" / "faults.md"
-SERVERS = ("closes at once", "resets", "speaks HTTP", "announces 2 GB", "half a body", "asks for a password")
+SERVERS = (
+    "closes at once", "resets", "speaks HTTP", "announces 2 GB", "half a body", "asks for a password",
+    *(f"{protocol}: an overloaded server" for protocol in FURTHER),
+)  # fmt: skip
 """Those that end at once."""
 
 

@@ -213,7 +213,7 @@ def test_output_of_load_that_only_shows(workload: str) -> None:
 
 
 def test_output_of_calibrate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def measured(seconds: float, console: Console) -> Calibration:
+    async def measured(protocol: str, seconds: float, console: Console) -> Calibration:
         return test_calibrate.made()
 
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tools.campaigns.__main__ import SEED
 from tools.campaigns.killed_run import CONDUCTOR, Killer
-from tools.campaigns.kills import CAMPAIGN
+from tools.campaigns.kills import CAMPAIGN, PHASES
 from tools.campaigns.leftovers import processes_of
 
 from steelyard.model.trial import Phase
@@ -19,10 +19,12 @@ from steelyard.model.trial import Phase
 def test_simulated_and_real_kills_come_to_every_phase_five_times() -> None:
     cases = CAMPAIGN.cases(SEED)
     systems = Counter(str(case.values["system"]) for case in cases)
-    assert systems == {"simulated": 74, "cassandra": 32, "linked": 22, "growing": 60}
+    assert systems == {"simulated": 74, "cassandra": 32, "linked": 22, "growing": 60, "jobs": 20}
     phases = Counter(str(case.values["phase"]) for case in cases)
-    assert min(phases[phase] for phase in Phase) >= 5
-    assert {case.values["target"] for case in cases} == {"conductor", "agent", "node", "link", "member", "joiner"}
+    assert min(phases[phase] for phase in PHASES) >= 5
+    assert {case.values["target"] for case in cases} == {
+        "conductor", "agent", "node", "link", "member", "joiner", "driver", "worker",
+    }  # fmt: skip
 
 
 def test_a_phase_is_counted_until_its_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

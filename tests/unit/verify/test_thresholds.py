@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
 from steelyard.judging.derived import derived
 from steelyard.model.derived import Derived
 from steelyard.model.trial import TrialRecord
+from steelyard.store.read import Store
 from steelyard.verify.checklist import Book
 from steelyard.verify.scaling import thresholds
 from tests.unit.judging.test_derived import records
@@ -29,7 +31,7 @@ def measured() -> list[TrialRecord]:
 
 def findings(every: Sequence[TrialRecord]) -> set[str]:
     book = Book()
-    thresholds({one.key: (one, one.id) for one in every}, book)
+    thresholds(cast(Store, None), {one.key: (one, one.id) for one in every}, book)
     return {finding.what for finding in book.findings}
 
 

@@ -78,11 +78,16 @@ def order_with(types: list[str]) -> dict[str, Any]:
     make = {"kind": "random", "size": {"name": "fixed", "value": 2.0}}
     return {
         "format": 1,
-        "protocol": "cql",
         "contacts": ["127.0.0.1:1"],
-        "keyspace": "k",
+        "target": {
+            "protocol": "cql",
+            "keyspace": "k",
+            "read_consistency": "ONE",
+            "write_consistency": "ONE",
+            "routing": "token",
+        },
         "action": "load",
-        "workload": {
+        "work": {
             "kind": "program",
             "records": 1,
             "statements": [
@@ -106,10 +111,7 @@ def order_with(types: list[str]) -> dict[str, Any]:
         "seed": 1,
         "schedule": {"kind": "closed", "threads": 1},
         "stop": {"operations": 1, "duration_s": None},
-        "read_consistency": "ONE",
-        "write_consistency": "ONE",
         "timeout_ms": 1000,
-        "routing": "token",
         "interval_s": 1.0,
     }
 

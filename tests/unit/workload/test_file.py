@@ -13,6 +13,7 @@ from steelyard.plan.abilities import Abilities
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins
 from steelyard.study import read as read_study
+from steelyard.wire.program import Batch, DrawnKeys, Execute, ExistingKeys, Fixed
 from steelyard.workload import _file
 from steelyard.workload.base import Explains
 
@@ -72,9 +73,8 @@ def made(text: str = SMALL, **settings: Any) -> _file.FileWorkload:
     return _file.workload(source, _file.settings_model(source).model_validate(settings))
 
 
-def statement(workload: _file.FileWorkload, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in workload.order()["statements"] if one["name"] == name)
-    return found
+def statement(workload: _file.FileWorkload, name: str) -> Any:
+    return workload.order().by_name[name]
 
 
 def changed(old: str, new: str) -> str:
@@ -94,27 +94,27 @@ def test_tables() -> None:
 
 def test_values_come_from_the_columns() -> None:
     put = statement(made(), "put")
-    assert put["cql"].startswith("INSERT INTO small.rows (part")
-    part, number, note, tags, flag = (value["make"] for value in put["values"])
-    assert (part["kind"], part["modulo"], number["kind"], number["modulo"]) == ("key", 10, "key", None)
-    assert note["size"] == {"name": "fixed", "value": 40.0}
-    assert note["versioned"]
-    assert not tags["versioned"]
-    assert tags["of"][0]["type"] == "text"
-    assert flag == {"kind": "fixed", "value": True}
-    assert len({value["salt"] for value in (note, tags, tags["of"][0]["make"])}) == 3
-    assert put["partition_key"] == [0]
-    assert statement(made(), "note")["partition_key"] == [1]
+    assert put.cql.startswith("INSERT INTO small.rows (part")
+    part, number, note, tags, flag = (value.make for value in put.values)
+    assert (part.kind, part.modulo, number.kind, number.modulo) == ("key", 10, "key", None)
+    assert note.size == {"name": "fixed", "value": 40.0}
+    assert note.versioned
+    assert not tags.versioned
+    assert tags.of[0].type == "text"
+    assert flag == Fixed(value=True)
+    assert len({value.salt for value in (note, tags, tags.of[0].make)}) == 3
+    assert put.partition_key == (0,)
+    assert statement(made(), "note").partition_key == (1,)
 
 
 def test_what_reads_expect() -> None:
     get = statement(made(), "get")
-    assert get["wants_row"]
-    assert [value["type"] for value in get["expect"]] == ["int", "bigint", "boolean", "text", "set<text>"]
-    assert get["expect"][3] == statement(made(), "put")["values"][2]
+    assert get.wants_row
+    assert [value.type for value in get.expect] == ["int", "bigint", "boolean", "text", "set<text>"]
+    assert get.expect[3] == statement(made(), "put").values[2]
     listed = statement(made(), "list")
-    assert (listed["wants_row"], listed["expect"], listed["page_rows"], listed["max_pages"]) == (False, [], 5, 100)
-    assert [value["type"] for value in listed["values"]] == ["int", "bigint", "int"]
+    assert (listed.wants_row, listed.expect, listed.page_rows, listed.max_pages) == (False, (), 5, 100)
+    assert [value.type for value in listed.values] == ["int", "bigint", "int"]
 
 
 @pytest.mark.parametrize(
@@ -131,25 +131,17 @@ def test_what_reads_expect() -> None:
 def test_what_cannot_be_known_is_not_compared(old: str, new: str, unknown: str) -> None:
     text = changed(old, new) + '\n[populate]\nstatement = "put"\n'
     order = ("part", "id", "flag", "note", "tags")
-    expected = [value["make"]["kind"] for value in statement(made(text), "get")["expect"]]
+    expected = [value.make.kind for value in statement(made(text), "get").expect]
     assert [name for name, kind in zip(order, expected, strict=True) if kind == "any"] == [unknown]
 
 
 def test_operations() -> None:
-    get, add, listed = made().order()["operations"]
-    assert get["keys"] == {"kind": "existing", "distribution": "zipfian"}
-    assert add["steps"] == [
-        {"kind": "execute", "statement": "put"},
-        {
-            "kind": "batch",
-            "statements": ["note"],
-            "mode": "logged",
-            "repeat": {"name": "uniform", "min": 1.0, "max": 3.0},
-            "next_key": False,
-        },
-    ]
-    assert listed["keys"] == {"kind": "drawn", "number": {"name": "uniform", "min": 0.0, "max": 999.0}}
-    assert made().order()["populate"] == [{"kind": "execute", "statement": "put"}]
+    get, add, listed = made().order().operations
+    assert get.keys == ExistingKeys(distribution="zipfian")
+    note = Batch(statements=("note",), mode="logged", repeat={"name": "uniform", "min": 1.0, "max": 3.0})
+    assert add.steps == (Execute(statement="put"), note)
+    assert listed.keys == DrawnKeys(number={"name": "uniform", "min": 0.0, "max": 999.0})
+    assert made().order().populate == (Execute(statement="put"),)
 
 
 def test_counters_transactions_and_strides() -> None:
@@ -176,12 +168,12 @@ weight = 0
 """
     workload = made(text)
     order = workload.order()
-    assert order["populate"][0]["mode"] == "counter"
-    assert order["populate_stride"] == 10
-    assert statement(workload, "once")["conditional"]
-    count, page, day = (value["make"] for value in statement(workload, "hit")["values"])
-    assert count == {"kind": "fixed", "value": 1}
-    assert (page["prefix"], day["offset"]) == ("page", 19782)
+    assert order.populate[0].mode == "counter"
+    assert order.populate_stride == 10
+    assert statement(workload, "once").conditional
+    count, page, day = (value.make for value in statement(workload, "hit").values)
+    assert count == Fixed(value=1)
+    assert (page.prefix, day.offset) == ("page", 19782)
     assert "WITH CLUSTERING ORDER BY (at DESC)" in next(iter(workload.schema().create_rest()))
 
 
@@ -248,10 +240,10 @@ def test_settings_are_the_file_s_and_take_its_place() -> None:
     }  # fmt: skip
     workload = made(records=7, groups=3, most=9, weights={"add": 0, "list": 0}, validate_fraction=1.0)
     order = workload.order()
-    assert (order["records"], order["validate_fraction"]) == (7, 1.0)
-    assert [operation["weight"] for operation in order["operations"]] == [3.0, 0.0, 0.0]
-    assert statement(workload, "put")["values"][0]["make"]["modulo"] == 3
-    assert statement(workload, "list")["values"][2]["make"]["value"] == 9
+    assert (order.records, order.validate_fraction) == (7, 1.0)
+    assert [operation.weight for operation in order.operations] == [3.0, 0.0, 0.0]
+    assert statement(workload, "put").values[0].make.modulo == 3
+    assert statement(workload, "list").values[2].make.value == 9
     assert not workload.writes
     assert made().writes
 
@@ -354,7 +346,7 @@ def test_the_first_example_of_the_how_to_is_a_workload() -> None:
     text = page.partition("```toml\n")[2].partition("```")[0]
     workload = made(text)
     assert workload.schema().keyspace == "users"
-    assert [value["make"]["kind"] for value in statement(workload, "get")["expect"]] == ["key", "random", "random"]
+    assert [value.make.kind for value in statement(workload, "get").expect] == ["key", "random", "random"]
 
 
 def test_a_whole_create_table_keeps_its_quotes_and_literals_and_loses_its_comments() -> None:

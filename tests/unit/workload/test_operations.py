@@ -15,6 +15,7 @@ from scipy.stats import chi2_contingency
 
 from steelyard.node import agent
 from steelyard.plugins import find
+from tests.unit.wire import orders
 from tests.unit.workload.reference import EXAMPLE, REFERENCE, settings_of
 
 pytestmark = pytest.mark.agent
@@ -29,7 +30,7 @@ TIMEOUT_S = 60
 
 def operations(tmp_path: Path, changes: dict[str, Any], *options: str) -> list[dict[str, Any]]:
     path = tmp_path / "order.json"
-    path.write_text(json.dumps({**EXAMPLE, **changes}))
+    path.write_text(orders.order(**changes).text)
     argv = [str(agent.find()), "ops", "--order", str(path), *options]
     done = subprocess.run(argv, check=True, timeout=TIMEOUT_S, stdout=subprocess.PIPE)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -42,8 +43,7 @@ def order_of(case: str) -> dict[str, Any]:
     module = find.find("workload", name)
     workload = module.create(module.Settings.model_validate(settings_of(properties)))
     return {
-        "workload": workload.order(),
-        "fields": list(workload.schema().fields),
+        "work": workload.order(),
         "seed": 5,
         "stop": {"operations": int(properties["operationcount"])},
     }
@@ -90,7 +90,7 @@ def test_operations_are_distributed_as_ycsbs(case: str, tmp_path: Path) -> None:
     if "distances" in reference:
         cells = reference["distances"]
         alike_below(cells[-1][0], list(distances(done)), cells, "distances from the newest key")
-    every = order["workload"]["read_all_fields"]
+    every = order["work"].read_all_fields
     fields = [one["field"] for one in requests if one["kind"] in ("update", "read-modify-write") or not every]
     if fields:
         assert sum(count for _, _, count in reference["fields"]) > 0
@@ -132,7 +132,7 @@ def test_values_are_what_the_operation_writes(tmp_path: Path) -> None:
     for operation in operations(tmp_path, order, "--count", "300", "--values"):
         written = set(operation["values"])
         if operation["kind"] == "insert":
-            assert written == set(order["fields"])
+            assert written == set(order["work"].fields)
         elif operation["kind"] in ("update", "read-modify-write"):
             assert written == {f"field{operation['field']}"}
         else:
@@ -141,7 +141,7 @@ def test_values_are_what_the_operation_writes(tmp_path: Path) -> None:
 
 def test_shares_and_beginnings_are_parts_of_the_whole(tmp_path: Path) -> None:
     order = {**order_of("d"), "schedule": {"kind": "closed", "threads": 1}}
-    order["workload"] = {**order["workload"], "insert_lag": 10}
+    order["work"] = order["work"].model_copy(update={"insert_lag": 10})
     whole = operations(tmp_path, order, "--count", "400")
     assert operations(tmp_path, order, "--first", "150", "--count", "250") == whole[150:]
     for index in range(3):

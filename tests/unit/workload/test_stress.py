@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from steelyard.wire.program import StressKey
 from steelyard.workload.base import Explains
 from steelyard.workload.stress import Settings, create
 from tests.unit.workload.test_reference_page import PAGE, row
@@ -26,14 +27,14 @@ def test_every_setting_is_on_the_page() -> None:
 def test_a_mix_is_a_program_on_the_tools_table() -> None:
     workload = create(Settings(records=100, columns=12, read_proportion=3, write_proportion=1, column_size=7))
     order = workload.order()
-    write, read = order["statements"]
-    assert write["cql"].startswith('UPDATE keyspace1.standard1 SET "C0" = ?, "C1" = ?')
-    assert [value["make"].get("column") for value in write["values"]] == [*range(12), None]
-    assert write["values"][-1]["make"] == {"kind": "stress-key", "size": 10}
-    assert write["partition_key"] == [12]
-    assert read["expect"] == write["values"][:-1]
-    assert [(one["name"], one["weight"]) for one in order["operations"]] == [("read", 3.0), ("write", 1.0)]
-    assert order["operations"][0]["keys"]["number"] == {"name": "uniform", "min": 0.0, "max": 99.0}
+    write, read = order.statements
+    assert write.cql.startswith('UPDATE keyspace1.standard1 SET "C0" = ?, "C1" = ?')
+    assert [getattr(value.make, "column", None) for value in write.values] == [*range(12), None]
+    assert write.values[-1].make == StressKey(size=10)
+    assert write.partition_key == (12,)
+    assert read.expect == write.values[:-1]
+    assert [(one.name, one.weight) for one in order.operations] == [("read", 3.0), ("write", 1.0)]
+    assert order.operations[0].keys.number == {"name": "uniform", "min": 0.0, "max": 99.0}
     assert '"C11" blob' in next(iter(workload.schema().create_rest()))
     assert workload.data() == {"records": 100, "columns": 12, "column_size": "7"}
     assert workload.writes
@@ -42,13 +43,13 @@ def test_a_mix_is_a_program_on_the_tools_table() -> None:
 
 def test_seeds_begin_with_1_and_keys_with_0() -> None:
     def number(population: str) -> object:
-        return create(Settings(records=50, population=population)).order()["operations"][0]["keys"]["number"]
+        return create(Settings(records=50, population=population)).order().operations[0].keys.number
 
     gaussian = {"name": "gaussian", "min": 0, "max": 49, "mean": 9, "deviation": 4}
     assert number("gaussian(1..50, 10, 4)") == gaussian
     assert number("~gaussian(1..50, 10, 4)") == {"name": "inverted", "of": gaussian}
     assert number("fixed(1)") == {"name": "fixed", "value": 0.0}
-    assert create(Settings(records=1)).order()["operations"][0]["keys"]["number"] == {"name": "fixed", "value": 0.0}
+    assert create(Settings(records=1)).order().operations[0].keys.number == {"name": "fixed", "value": 0.0}
 
 
 @pytest.mark.parametrize(

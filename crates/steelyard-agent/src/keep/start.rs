@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, waitpgid, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::record::{Ended, Record};
@@ -255,7 +257,7 @@ fn supervise(command: Command, line: UnixStream, path: &Path, clock: WallClock) 
     drop(line);
     // Folders must not be held by those who only wait; the command has its own.
     let _ = std::env::set_current_dir("/");
-    if let Ok(status) = executed.and_then(|mut child| child.wait()) {
+    if let Ok(status) = executed.and_then(|child| wait_for_group(&child)) {
         // There is nobody to tell: the record then says that the process is gone, and not how.
         let _ = write_end(status, path, clock);
     }
@@ -264,6 +266,11 @@ fn supervise(command: Command, line: UnixStream, path: &Path, clock: WallClock) 
 /// A session of its own, and none of the caller's files: whoever started it by ssh or in a container can end.
 fn detach() -> io::Result<()> {
     rustix::process::setsid()?;
+    match set_child_subreaper(Some(getpid())) {
+        // An emulator of another processor may not know it: orphans of the command are then `init`'s, which reaps them too.
+        Ok(()) | Err(Errno::INVAL) => {}
+        Err(error) => return Err(error.into()),
+    }
     let null = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
@@ -277,13 +284,49 @@ fn execute(mut command: Command, line: &UnixStream) -> io::Result<Child> {
     let wait_for_word = move || -> io::Result<()> {
         rustix::process::setsid()?;
         privileges::give_up_all()?;
-        Message::Waits(rustix::process::getpid().as_raw_pid()).send(&own)?;
+        Message::Waits(getpid().as_raw_pid()).send(&own)?;
         let mut word = GO;
         (&own).read_exact(&mut word)
     };
     // SAFETY: the closure allocates nothing and takes no lock; and the supervisor has one thread.
     unsafe { command.pre_exec(wait_for_word) };
     command.spawn()
+}
+
+/// Waits for the command, and ends what it leaves of its process group: workers that outlive their server would hold its port.
+fn wait_for_group(child: &Child) -> io::Result<ExitStatus> {
+    let leader = Pid::from_child(child);
+    loop {
+        match next_ended()? {
+            Some(pid) if pid == leader => break,
+            // An orphan of the command.
+            pid => drop(waitpid(pid, WaitOptions::empty())?),
+        }
+    }
+    // The leader is not reaped yet, so that no other group can have its id.
+    let _ = kill_process_group(leader, Signal::KILL);
+    let mut status = None;
+    while let Ok(Some((pid, ended))) = waitpgid(leader, WaitOptions::empty()) {
+        if pid == leader {
+            status = Some(ExitStatus::from_raw(ended.as_raw()));
+        }
+    }
+    status.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Waits until a child has ended, and does not reap it.
+fn next_ended() -> io::Result<Option<Pid>> {
+    // SAFETY: all zeros are a valid value, and the kernel writes no more than its size.
+    let (failed, ended) = unsafe {
+        let mut ended: libc::siginfo_t = std::mem::zeroed();
+        let failed = libc::waitid(libc::P_ALL, 0, &raw mut ended, libc::WEXITED | libc::WNOWAIT);
+        (failed, ended)
+    };
+    if failed != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `waitid` has succeeded, so that the value is that of a child.
+    Ok(Pid::from_raw(unsafe { ended.si_pid() }))
 }
 
 fn write_end(status: ExitStatus, path: &Path, clock: WallClock) -> Result<(), Box<dyn Error>> {

@@ -10,7 +10,7 @@ use crate::operation::MOST_SHARES;
 const MOST: usize = 65_535;
 
 /// Refuses a program that cannot be carried out as it is.
-pub(super) fn check(program: &Program, order: &Order) -> Result<(), OrderError> {
+pub fn check(program: &Program, order: &Order) -> Result<(), OrderError> {
     let ensure = |good: bool, field: &'static str, read: String, allowed: &'static str| {
         if good {
             Ok(())
@@ -26,38 +26,33 @@ pub(super) fn check(program: &Program, order: &Order) -> Result<(), OrderError> 
     let records = program.records;
     ensure(
         records < 1 << 62,
-        "workload.records",
+        "work.records",
         records.to_string(),
         "numbers below 2^62",
     )?;
     let stride = program.populate_stride;
-    ensure(stride > 0, "workload.populate_stride", stride.to_string(), "at least 1")?;
+    ensure(stride > 0, "work.populate_stride", stride.to_string(), "at least 1")?;
     let counts = [program.operations.len(), program.statements.len()];
     ensure(
         counts.iter().all(|count| *count < MOST),
-        "workload",
+        "work",
         format!("{counts:?} operations and statements"),
         "at most 65534 of each",
     )?;
     let fraction = program.validate_fraction;
     ensure(
         (0.0..=1.0).contains(&fraction),
-        "workload.validate_fraction",
+        "work.validate_fraction",
         fraction.to_string(),
         "0 to 1",
     )?;
     if order.action == Action::Populate {
         let steps = program.populate.len();
-        return ensure(
-            steps > 0,
-            "workload.populate",
-            "no step".to_owned(),
-            "at least one step",
-        );
+        return ensure(steps > 0, "work.populate", "no step".to_owned(), "at least one step");
     }
     ensure(
         !program.operations.is_empty(),
-        "workload.operations",
+        "work.operations",
         "none".to_owned(),
         "at least one",
     )?;
@@ -65,7 +60,7 @@ pub(super) fn check(program: &Program, order: &Order) -> Result<(), OrderError> 
         let name = format!("no step of {}", operation.name);
         ensure(
             !operation.steps.is_empty(),
-            "workload.operations",
+            "work.operations",
             name,
             "at least one step",
         )?;

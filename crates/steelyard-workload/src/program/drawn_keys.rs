@@ -16,12 +16,13 @@ const DRAWS_PER_KEY: u64 = 64;
 
 /// Key numbers of a distribution.
 #[derive(Clone, Debug)]
-pub(super) struct DrawnKeys {
+pub struct DrawnKeys {
     numbers: Numbers,
     random: Random,
 }
 
 impl DrawnKeys {
+    /// Keys of a distribution. Errors: parameters that are not possible, keys below 0.
     pub fn new(number: &DistributionSpec, seed: u64) -> Result<Self, OrderError> {
         Ok(Self {
             numbers: Numbers::new(number)?.within(0..=i64::MAX, "keys.number")?,
@@ -59,7 +60,7 @@ impl DrawnKeys {
 }
 
 /// How often the batch of an operation is repeated that draws each of its keys.
-pub(super) fn repeat_random(seed: u64) -> Random {
+pub fn repeat_random(seed: u64) -> Random {
     Random::new(seed, Purpose::Repeat)
 }
 

@@ -1,12 +1,11 @@
 //! The mix of a program's operations: of which kind each is.
 
-use std::sync::Arc;
-
 use steelyard_wire::program::Program;
 
 use super::numbers::Numbers;
 use crate::OrderError;
 use crate::random::{Purpose, Random};
+use crate::shares::Shares;
 
 /// Longest run of operations of one kind.
 const MOST_IN_A_RUN: i64 = 1 << 40;
@@ -14,8 +13,7 @@ const MOST_IN_A_RUN: i64 = 1 << 40;
 /// Which kind the operation at an index is. Kinds are drawn one by one, or a run of operations at a time.
 #[derive(Clone, Debug)]
 pub(super) struct KindMix {
-    /// Upper ends of the kinds' parts of [0, 1).
-    ends: Arc<[f64]>,
+    shares: Shares,
     random: Random,
     runs: Option<(Numbers, Random)>,
     /// The run that was looked at last: its number, its bounds.
@@ -27,25 +25,13 @@ pub(super) struct KindMix {
 impl KindMix {
     pub fn new(program: &Program, seed: u64) -> Result<Self, OrderError> {
         let weights: Vec<f64> = program.operations.iter().map(|operation| operation.weight).collect();
-        let sum: f64 = weights.iter().sum();
-        if !(weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0) && sum > 0.0 && sum.is_finite()) {
-            let allowed = "numbers of at least 0 with a sum above 0";
-            return Err(OrderError::new("operations.weight", format!("{weights:?}"), allowed));
-        }
-        let last = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
-        let mut end = 0.0;
-        let end_of = |(number, weight): (usize, f64)| {
-            end += weight / sum;
-            // Rounding must not leave a gap below 1, nor give it to a kind that has no share.
-            if number >= last { 1.0 } else { end }
-        };
-        let ends = weights.into_iter().enumerate().map(end_of).collect();
+        let shares = Shares::new(&weights, "operations.weight")?;
         let runs = program.clustering.as_ref().map(|lengths| {
             let lengths = Numbers::new(lengths)?.within(1..=MOST_IN_A_RUN, "clustering")?;
             Ok((lengths, Random::new(seed, Purpose::Run)))
         });
         let mut mix = Self {
-            ends,
+            shares,
             random: Random::new(seed, Purpose::Kind),
             runs: runs.transpose()?,
             run: 0,
@@ -65,13 +51,7 @@ impl KindMix {
     #[inline]
     pub fn kind(&mut self, index: u64) -> usize {
         let draw = if self.runs.is_some() { self.run_of(index) } else { index };
-        let at = self.random.at(draw).unit(0);
-        let number = if self.ends.len() < 16 {
-            self.ends.iter().position(|end| at < *end)
-        } else {
-            Some(self.ends.partition_point(|end| *end <= at))
-        };
-        number.unwrap_or(0).min(self.ends.len() - 1)
+        self.shares.at(self.random.at(draw).unit(0))
     }
 
     fn run_of(&mut self, index: u64) -> u64 {

@@ -77,7 +77,7 @@ impl KeyChoice {
 }
 
 /// Keys that one operation of these steps takes: of a batch that goes from key to key, as many as it repeats.
-pub(crate) fn keys_taken(steps: &[Step]) -> Result<u64, OrderError> {
+pub fn keys_taken(steps: &[Step]) -> Result<u64, OrderError> {
     let mut most = 1;
     for step in steps {
         let Step::Batch {

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from steelyard.model.facts import of_machines, of_systems, role_of
+from steelyard.model.facts import CAVEAT, of_machines, of_systems, role_of
 from steelyard.model.study import ALIASES
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
@@ -134,7 +134,7 @@ def _facts(side: Sequence[Facts], *, system: bool) -> dict[str, set[str]]:
         for who, node_facts in (of_systems(facts) if system else of_machines(facts)).items():
             role = "load node: " if not system and role_of(who, facts) == "load" else ""
             for name, value in node_facts.items():
-                if name not in PASSING and not name.startswith("departs:"):
+                if name not in PASSING and not name.startswith(("departs:", CAVEAT)):
                     plain = _ADDRESSES.sub("ADDRESS", _LEASE.sub("/nodes/NODE", _ARCHIVE.sub("", value)))
                     by_name.setdefault(f"{role}{name}", set()).add(plain)
     return by_name

@@ -117,7 +117,7 @@ class MeanOfLevel(Judged, Row):
     ratio: RatioOrNone = None
     """Geometric mean of the treatments at the level over that at the baseline; none if a treatment has no trial."""
     verdict: str
-    """Slower, faster, higher, lower, undecided or descriptive."""
+    """Slower, faster, higher, lower, equivalent, undecided or descriptive."""
     sentence: str
     """The ratio in words."""
 

@@ -89,6 +89,21 @@ def quantity(estimate: Estimate, values: Sequence[float]) -> Estimate:
     return estimate.without_interval(f"{estimate.method}, which would reach below 0")
 
 
+def with_gain_error(estimate: Estimate, percent: float) -> Estimate:
+    """The estimate of a quantity by a meter whose gain error has this standard uncertainty u, in percent of the value.
+
+    It is the same in every trial and does not average out: the half widths h become sqrt(h^2 + (2 u value)^2), with the
+    coverage factor 2 of a systematic contribution (JCGM 100:2008, GUM, 4.3 and G.6). An estimate without an interval
+    gets none.
+    """
+    if not percent or estimate.low is None or estimate.high is None:
+        return estimate
+    gain = 2 * percent / 100 * abs(estimate.value)
+    low, high = (math.hypot(end - estimate.value, gain) for end in (estimate.low, estimate.high))
+    method = f"{estimate.method}, and a gain error of the meter of {percent:g}% (GUM)"
+    return estimate.model_copy(update={"low": estimate.value - low, "high": estimate.value + high, "method": method})
+
+
 def percent(ratio: Estimate) -> Estimate:
     """A ratio as a change in percent of the baseline."""
     return ratio.mapped(lambda one: 100 * (one - 1), "%")

@@ -21,6 +21,7 @@ from steelyard.analysis.statistics.interaction import Interaction
 from steelyard.analysis.statistics.law_choice import LawChoice
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.objective import ObjectiveLevel
+from steelyard.analysis.statistics.overall import Overall
 from steelyard.analysis.statistics.scaling import scaled
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, factor_label, label, pair_label, part
@@ -225,7 +226,8 @@ def _counts(sizes: Sequence[tuple[int, int]]) -> str:
 
 
 def _grouped(results: Results, table: AnswerTable) -> list[str]:
-    """Answer for many lines: in how many the last level is slower, faster, undecided; then the largest change."""
+    """Answer for many lines: in how many the last level is slower, faster, undecided; then the largest change, or the
+    change over all lines where none is decided."""
     lines = [rows for _, rows in table.by_line()]
     ends = [rows[-1] for rows in lines]
     if all(row.ratio is None for row in ends):
@@ -248,6 +250,10 @@ def _grouped(results: Results, table: AnswerTable) -> list[str]:
         greatest = max(decided, key=lambda row: abs(math.log(row.ratio.value)) if row.ratio else 0.0)
         rows = next(rows for rows in lines if greatest in rows)
         sentences.append("the largest change: " + _line(results, table, rows))
+    elif not others:
+        asked = (ends[0].factor, ends[0].level, results.response)
+        whole = (one for one in results.of(Overall) if (one.factor, one.level, one.response) == asked)
+        sentences += [f"{one.sentence}." for one in whole]
     return sentences
 
 
@@ -274,6 +280,8 @@ def _closing(results: Results) -> str:
     faults = sum(summary.system_faults for summary in results.main(Summary))
     failed = f"; in {count(faults, 'trial')} the system under test failed, which is a result too" if faults else ""
     if results.size_factor in NODES and "cpu" in results.shares:
+        if results.own_limits:
+            return f"The nodes share one processor, and each adds at most the time of its own limit{failed}."
         about = "this says nothing about scaling out on separate machines"
         if results.factor_asked != results.size_factor and results.of(Interaction):
             asked = factor_label(results.factor_asked or "")

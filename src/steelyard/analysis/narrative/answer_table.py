@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import Field
 
@@ -265,9 +265,17 @@ def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base
     missing = _missing(frame, {**others, factor: level})
     verdict: AnswerVerdict = missing if value is None else "baseline" if is_base else "no verdict"
     gone = _lacks(frame, study, {**others, factor: level})
-    lacks = (
-        f"{part(factor, base, others)} has {_lacks(frame, study, {**others, factor: base})}, so there is no baseline"
-    )
+    lacks, of_base = "too few starts for a comparison", dict[str, Any]()
+    if bases := start_means(frame.values(response, {**others, factor: base}), response):
+        middle = centre([mean for _, mean, _ in bases], unit_of(response), study.analysis.confidence)
+        if verdict == "no verdict":
+            of_base = {
+                "baseline_value": middle.value, "baseline_n": sum(trials for _, _, trials in bases),
+                "baseline_starts": len(bases),
+            }  # fmt: skip
+    else:
+        gone_base = _lacks(frame, study, {**others, factor: base})
+        lacks = f"{part(factor, base, others)} has {gone_base}, so there is no baseline"
     line = label(others, [factor]) if others else ""
     side = part(factor, level, others)
     return AnswerRow(
@@ -275,7 +283,7 @@ def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base
         baseline_text=part(factor, base, others), value=None if value is None else value.value, value_interval=value,
         n=n, starts=len(starts), n_text=_counts(n, len(starts)), verdict=verdict, verdict_text=verdict,
         why=lacks if verdict == "no verdict" else gone if verdict == "no value" else "",
-        sentence=f"{f'{line}, ' if line else ''}{side}: {gone}" if value is None else "",
+        sentence=f"{f'{line}, ' if line else ''}{side}: {gone}" if value is None else "", **of_base,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.objective import Limit
 from steelyard.model.responses.capacity import CAPACITY
-from steelyard.model.search import ERROR_FRACTION, THROUGHPUT_FRACTION, Search, SearchRules
+from steelyard.model.search import ERROR_FRACTION, THROUGHPUT_FRACTION, Search, SearchResult, SearchRules
 from steelyard.model.trial import TrialRecord
 
 AT_SATURATION: Final = "at saturation"
@@ -58,9 +58,10 @@ def procedure(rules: SearchRules) -> str:
     longest = f" (at low rates and near the limit up to {rules.longest_window_s:g} s)"
     settle = f" after {rules.settle_s:g} s at the same rate" if rules.settle_s else ""
     then = "averages the throughput beyond it" if rules.saturation else "places windows on both sides of the estimate"
+    rises = "doubles the rate" if rules.step_per_s is None else f"raises the rate by {rules.step_per_s:,.6g}"
     return (
-        f"for the highest rate {limits_of(rules)}: from {rules.first_rate_per_s:,.6g} operations/s it doubles the "
-        f"rate until a window misses a limit, halves the bracket and {then}, until half of the interval is within "
+        f"for the highest rate {limits_of(rules)}: from {rules.first_rate_per_s:,.6g} operations/s it {rises} "
+        f"until a window misses a limit, halves the bracket and {then}, until half of the interval is within "
         f"{percent(rules.precision)} of the rate or {rules.most_windows} windows are measured. A window lasts "
         f"{rules.window_s:g} s{longest}{settle}"
     )
@@ -90,6 +91,34 @@ def carried(treatment: Treatment, records: Sequence[TrialRecord], value: Estimat
     basis = f"{confidence_text(value.confidence)} interval; {means}" if value.low is not None else alone
     rest = "".join(f"; {clause}" for clause in _outcomes(ended, of=len(searched)))
     return capital(f"{line}{who} {_rate(value)} {limits} ({basis}){rest}.")
+
+
+def unfinished(records: Sequence[TrialRecord]) -> list[str]:
+    """Sentence about searches that found a rate and used all their windows before its interval was narrow."""
+    searches = [record.search for record in _last_attempts(records) if record.search is not None]
+    rated = [(search.rules, result) for search in searches if (result := search.result) and result.outcome == "found"]
+    wide = [
+        (half, rules, result)
+        for rules, result in rated
+        if result.windows >= rules.most_windows and (half := _half(result)) > rules.precision
+    ]
+    if not wide:
+        return []
+    _, rules, result = max(wide, key=lambda one: one[0])
+    return [
+        f"{len(wide)} of {count(len(rated), 'search', 'searches')} used all windows before half of the interval was "
+        f"within {percent(rules.precision)} of the rate; the widest is {_rounded(result.rate_per_s)} operations/s "
+        f"[{_rounded(result.low_per_s)}, {_rounded(result.high_per_s)}] after {rules.most_windows} windows. Raise "
+        "load.most_windows, or load.first_rate_per_s."
+    ]
+
+
+def _half(result: SearchResult) -> float:
+    """Half of the interval of a rate that was found, as a part of it."""
+    assert result.rate_per_s is not None
+    assert result.low_per_s is not None
+    assert result.high_per_s is not None
+    return (result.high_per_s - result.low_per_s) / 2 / result.rate_per_s
 
 
 def _rate(value: Estimate) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from steelyard.analysis import dilated, statistics
 from steelyard.analysis.inference.steadiness import STEADY_FACTOR
-from steelyard.analysis.narrative import changed_size, weaker_checks
+from steelyard.analysis.narrative import carried, changed_size, weaker_checks
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
@@ -20,10 +20,12 @@ from steelyard.analysis.treatments import NODES, label
 from steelyard.analysis.wording import MOST_NAMED
 from steelyard.format import count, listed, number
 from steelyard.judging import load_response
+from steelyard.judging.derived import not_run
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model import responses
 from steelyard.model.link import NODAL
 from steelyard.model.node_limits import NodeLimits
+from steelyard.model.plan import Plan
 from steelyard.model.response import Direction
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -39,12 +41,13 @@ ENOUGH_STARTS: Final = 2
 
 def caveats(
     study: Study, results: Results, records: Sequence[TrialRecord] = (), *, simulated: bool = False,
-    emulated: bool = False, unsized: int = 0,
+    emulated: bool = False, of_system: Sequence[str] = (), unsized: int = 0, plan: Plan | None = None,
 ) -> list[str]:  # fmt: skip
     """Caveats, most important first: checks that were not made as usual come before all else.
 
     `records`: every trial of the study; `simulated`: whether every cluster was; `emulated`: whether processors of
-    nodes were; `unsized`: attempts that are left out where the number of nodes is read as a size.
+    nodes were; `of_system`: what the systems say of themselves; `unsized`: attempts that are left out where the number
+    of nodes is read as a size; `plan`: names trials that wait for a level that others could not give.
     """
     told_time = load_response.told_time(study, [summary.treatment for summary in results.main(Summary)])
     sentences = [*weaker_checks.weakened(study), *weaker_checks.not_made(records)]
@@ -60,12 +63,15 @@ def caveats(
         limited = study.node != NodeLimits() or any(name.startswith("node.") for name in study.factors)
         sentences += [OF_PLANTED] if limited else []
     sentences += [OF_EMULATED] if emulated else []
+    sentences += [*of_system, *carried.unfinished(records)]
     sentences += _stand_ins(study)
     sentences += server_warm_up.cold_starts(results.of(WarmedStart))
     shared = [thing for thing in ("cpu", "memory", "disk", "clock", "kernel") if thing in results.shares]
     if shared:
         named = listed(["processor" if thing == "cpu" else thing for thing in shared])
         scaling = ": adding a node adds no hardware, so this says nothing about scaling out on separate machines"
+        if results.own_limits:
+            scaling = ": each node adds at most the processor time of its own limit, and the machine's total is shared"
         sentences.append(
             f"The nodes share one {named}{scaling if 'cpu' in shared and results.size_factor in NODES else ''}."
         )
@@ -80,6 +86,8 @@ def caveats(
     gone = [label(summary.treatment) for summary in results.main(Summary) if not summary.n]
     if gone:
         sentences.append(f"No valid trial of: {'; '.join(gone)}.")
+    never = list(not_run(study, plan, records).values()) if plan else []
+    sentences += [f"{count(never.count(why), 'planned trial')} not run: {why}." for why in dict.fromkeys(never)]
     if results.main(Summary) and any(0 < summary.starts < 2 for summary in results.main(Summary)):
         what = ", ".join(results.hard) or "the cluster"
         sentences.append(
@@ -125,10 +133,10 @@ def _cold(study: Study, results: Results, simulated: bool) -> list[str]:
 def _may_be_cold(study: Study, simulated: bool) -> bool:
     """Whether the servers may have got faster during the trials: they were not warmed up, and may compile code.
 
-    A store says "off" also where its system needs no server warm-up. That of a simulated cluster is planted.
+    A simulated cluster is cold where that is planted.
     """
     planted = study.system.settings.get("warm_up") or "system.warm_up" in study.factors
-    return study.server_warm_up.mode == "off" and (not simulated or bool(planted))
+    return bool(planted) and study.server_warm_up.mode != "on" if simulated else study.server_warm_up.mode == "off"
 
 
 def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:

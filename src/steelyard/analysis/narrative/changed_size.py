@@ -40,7 +40,7 @@ def limits(
             yield f"{capital(NO_CONTROL)}."
     if not joins:
         return
-    if "cpu" in results.shares and not simulated:
+    if "cpu" in results.shares and not results.own_limits and not simulated:
         yield (
             "A node that joins takes its processor time from the machine that all nodes share: it slows the others "
             "more than on a machine of its own."

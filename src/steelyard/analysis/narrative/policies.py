@@ -39,18 +39,39 @@ def name_of(row: Elasticity) -> str:
 
 
 def _of_group(rows: Sequence[Elasticity]) -> Iterator[str]:
-    short = _ranked(rows, lambda row: row.theta_under_percent)
-    excess = _ranked(rows, lambda row: row.theta_over_percent)
-    paid = sorted(rows, key=lambda row: row.node_seconds)[:BEST]
+    chosen = [row for row in rows if row.measures]
+    compared, ranked = [row for row in rows if not row.measures], chosen or list(rows)
+    short = _ranked(ranked, lambda row: row.theta_under_percent)
+    excess = _ranked(ranked, lambda row: row.theta_over_percent)
+    paid = sorted(ranked, key=lambda row: row.node_seconds)[:BEST]
     cheapest = ", ".join(f"{name_of(row)} {number(row.node_seconds, digits=3)}" for row in paid)
-    yield (
-        f"smallest shortage of nodes (theta under, of the demand, mean over time): {_best(short)}. Smallest excess "
-        f"(theta over): {_best(excess)}. Cheapest, in node-seconds: {cheapest}."
+    of_these = (
+        f"of the policies that follow what they measure ({listed([name_of(row) for row in chosen])}), the "
+        if chosen
+        else ""
     )
-    front = [row for row in rows if not any(_beats(other, row) for other in rows)]
+    yield (
+        f"{of_these}smallest shortage of nodes (theta under, of the demand, mean over time): {_best(short)}. Smallest "
+        f"excess (theta over): {_best(excess)}. Cheapest, in node-seconds: {cheapest}."
+    )
+    if chosen and compared:
+        yield f"For comparison, in the same order: {'; '.join(map(_all_of, compared))}."
     overlaps = [*_not_apart(short, "shortage"), *_not_apart(excess, "excess")]
-    close = f" Too close to call, as intervals overlap: {'; '.join(overlaps)}." if overlaps else ""
-    yield f"On mean values no other policy beats {listed([name_of(row) for row in front], 'or')} on both.{close}"
+    close = f"Too close to call, as intervals overlap: {'; '.join(overlaps)}." if overlaps else ""
+    front = [name_of(row) for row in chosen if not any(_beats(other, row) for other in chosen)]
+    if len(chosen) < FEWEST:
+        best = ""
+    elif len(front) == 1:
+        best = f"On mean values {front[0]} has both the least shortage and the least excess of them. "
+    else:
+        best = f"On mean values none of them has both less shortage and less excess than {listed(front, 'or')}. "
+    if best or close:
+        yield f"{best}{close}".strip()
+
+
+def _all_of(row: Elasticity) -> str:
+    under, over = _percent(row.theta_under_percent), _percent(row.theta_over_percent)
+    return f"{name_of(row)} {under}, {over}, {number(row.node_seconds, digits=3)}"
 
 
 def _ranked(rows: Sequence[Elasticity], of: Callable[[Elasticity], Estimate]) -> list[tuple[str, Estimate]]:

@@ -2,7 +2,8 @@
 
 The trial is the unit: a start's trials are averaged first. Before and after a decision that a policy takes because of
 a measured value differ also by chance, because the policy chose that moment, and a load that changes is in the curve
-as well. So where every block has a control, the difference of logarithms from its same seconds is given, too.
+as well. So where blocks have a control, the difference of logarithms from it is given, too, around the moment that the
+policy would have chosen there.
 """
 
 from __future__ import annotations
@@ -49,11 +50,13 @@ class AlignedSecond(MeasuredTreatment):
     method: `simultaneous` holds the true curve in all seconds together; `pointwise` each second alone, so no difference
     may be read from it; with fewer than five trials there is none."""
     control: Annotated[float | None, Column(unit=IN_UNIT)] = None
-    """The same mean over the controls (trials of the same block and settings whose policy is `none`) in the same
-    seconds of their own trials."""
+    """The same mean over the controls (trials of the same block and settings whose policy is `none`), from the time on
+    at which the policy, asked again of what the control measured, would have changed its size in the same direction;
+    without those in which it would not have. Of a policy that follows no response: in the same seconds of its own
+    trial."""
     against_control: Annotated[Estimate | None, Column(unit=NO_UNIT, head="against the control")] = None
-    """Ratio of each trial to its control in the same second: geometric mean over blocks with its band. Only where every
-    trial has a control. What both have, as a load that changes, is not in it."""
+    """Ratio of each trial to its control in that second: geometric mean over blocks with its band, of the trials that
+    have a control. What both have, as a load that changes, is not in it."""
     band: Annotated[str, HIDDEN]
     """What the band of `value` is, in words."""
     ratio_band: Annotated[str, HIDDEN] = ""
@@ -97,10 +100,11 @@ def _of_response(context: Context, cell: Cell, response: str) -> Iterator[Aligne
         return
     n, what = len(over_starts), "trial" if len(over_starts) == len(cell.trials) else "start"
     values, words = _band(context, over_starts, what)
-    controls = [_control(trial, response, to) for trial in cell.trials]
-    of_controls, over_blocks = _over(cell.blocks, controls)
+    controlled = [(block, trial) for block, trial in zip(cell.blocks, cell.trials, strict=True) if trial.controls]
+    controls = [_control(trial, response, to) for _, trial in controlled]
+    of_controls, over_blocks = _over([block for block, _ in controlled], controls)
     control = dict(zip(of_controls, np.mean(over_blocks, axis=0), strict=True)) if of_controls else {}
-    ratios, ratio_words = _ratios(context, cell, response)
+    ratios, ratio_words = _ratios(context, controlled, response)
     arrivals_s, unit = _medians([trial.arrived_s for trial in cell.trials]), unit_of(response)
     for second, centre, half in zip(seconds, values.centre, values.half, strict=True):
         yield AlignedSecond(
@@ -112,11 +116,13 @@ def _of_response(context: Context, cell: Cell, response: str) -> Iterator[Aligne
         )  # fmt: skip
 
 
-def _ratios(context: Context, cell: Cell, response: str) -> tuple[dict[int, Estimate], str]:
-    """Ratio to the control by second, and its band in words; none if a trial has no control."""
-    pairs = [(_logs(trial.curves[response]), _control(trial, response, _logs)) for trial in cell.trials]
+def _ratios(
+    context: Context, controlled: Sequence[tuple[int, AlignedTrial]], response: str
+) -> tuple[dict[int, Estimate], str]:
+    """Ratio to the control by second over blocks, and its band in words; none without a trial that has a control."""
+    pairs = [(_logs(trial.curves[response]), _control(trial, response, _logs)) for _, trial in controlled]
     gaps = [{second: own[second] - control[second] for second in own.keys() & control.keys()} for own, control in pairs]
-    seconds, over_blocks = _over(cell.blocks, gaps)
+    seconds, over_blocks = _over([block for block, _ in controlled], gaps)
     if not seconds:
         return {}, ""
     values, words = _band(context, over_blocks, "block")

@@ -2,8 +2,9 @@
 
 The measures are responses of each trial (`model.responses.scaling`). The trial is the unit, and its start what an
 interval rests on: t over starts, because the measures are often 0 and bounded. The elastic speed-up is a ratio, with t
-on logarithms over blocks. Simulated with joins of random length, it holds the truth in 96% of studies, a bootstrap over
-starts in 74, 85 and 90% (3, 5 and 10 starts); t over starts holds theta and tau in 92 to 95%.
+on logarithms over blocks. Simulated with joins of random length, it holds the truth in 94 to 96% of studies, and
+t over starts that of theta and tau likewise (docs/explanation/coverage.md); a bootstrap over starts in 74, 85 and 90%
+(3, 5 and 10 starts).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import HIDDEN, NO_UNIT, Column, TreatmentRow
 from steelyard.analysis.statistic import Context, Section, Statistic
-from steelyard.analysis.treatments import Treatment
+from steelyard.analysis.treatments import Treatment, label
 from steelyard.format import count, listed, number
 from steelyard.heavy import pl
 from steelyard.judging.elasticity import elasticity_of, offered, other_levels
@@ -96,6 +97,8 @@ class Elasticity(TreatmentRow):
     result."""
     others: Annotated[Treatment, HIDDEN]
     """Levels of the factors that are not of the policy."""
+    measures: Annotated[bool, HIDDEN] = False
+    """Whether its policy follows what it measures; others keep the size, or know the load beforehand."""
 
 
 def lacking(study: Study, records: Sequence[TrialRecord]) -> str:
@@ -131,9 +134,11 @@ def elasticities(context: Context) -> Iterator[Elasticity]:
     if demand is None or not any(record.activities for record in records):
         return
     ends = [] if demand.capacity else _at_ends(demand, records, context.confidence)
-    frames = [context.frame, *(_with_measures(context, carried) for carried in ends)]
-    for row, *others in zip(*(list(_rows(context, frame)) for frame in frames), strict=True):
-        yield row if demand.capacity else _with_error_of_capacity(row, others)
+    frames = [_with_measures(context, carried) for carried in ends]
+    of_ends = [{label(row.treatment): row for row in _rows(context, frame)} for frame in frames]
+    for row in _rows(context, context.frame):
+        at_ends = [rows.get(label(row.treatment)) for rows in of_ends]
+        yield row if demand.capacity else _with_error_of_capacity(row, at_ends)
 
 
 def _at_ends(demand: Demand, records: Sequence[TrialRecord], confidence: float) -> list[Capacities]:
@@ -165,27 +170,37 @@ def _with_measures(context: Context, carried: Capacities) -> TrialFrame:
 
 
 def _rows(context: Context, frame: TrialFrame) -> Iterator[Elasticity]:
-    study = context.study
-    product = reduce(operator.mul, [pl.col(name) for name in FACTORS])
-    mean = pl.when(product > 0).then(product ** (1 / len(FACTORS)))
-    frame = replace(frame, data=frame.data.with_columns(mean.alias(MEAN_OF_FACTORS)))
+    study, frame = context.study, with_mean_of_factors(frame)
     treatments = [one for one in frame.treatments() if not _trials(frame, one).is_empty()]
-    policies = {record.key: record.settings.policy.name for record in context.records}
-    controls = [one for one in treatments if policies[_trials(frame, one).select("trial_id", "attempt").row(0)] == NONE]
-    for treatment in treatments:
+    known = {record.key: record for record in context.records}
+    firsts = [known[_trials(frame, one).select("trial_id", "attempt").row(0)] for one in treatments]
+    controls = [one for one, first in zip(treatments, firsts, strict=True) if first.settings.policy.name == NONE]
+    for treatment, first in zip(treatments, firsts, strict=True):
         others = other_levels(study, treatment)
         same = [one for one in controls if other_levels(study, one) == others]
         control = min(same, key=lambda one: sum(one[name] != treatment.get(name) for name in one), default=None)
-        yield _row(frame, treatment, control, others, context.confidence)
+        row = row_of(frame, treatment, control, others, context.confidence)
+        yield row.model_copy(update={"measures": first.scaling is not None and bool(first.scaling.points)})
 
 
-def _with_error_of_capacity(row: Elasticity, at_ends: Sequence[Elasticity]) -> Elasticity:
+def with_mean_of_factors(frame: TrialFrame) -> TrialFrame:
+    """The trial frame with the geometric mean of both theta and both tau; none where one is 0."""
+    product = reduce(operator.mul, [pl.col(name) for name in FACTORS])
+    mean = pl.when(product > 0).then(product ** (1 / len(FACTORS)))
+    return replace(frame, data=frame.data.with_columns(mean.alias(MEAN_OF_FACTORS)))
+
+
+def _with_error_of_capacity(row: Elasticity, at_ends: Sequence[Elasticity | None]) -> Elasticity:
     """A row whose intervals go from the lowest to the highest end that they have with the capacities as found, all at
-    the lower and all at the upper ends of their intervals. `at_ends`: the rows with those; none without intervals."""
+    the lower and all at the upper ends of their intervals. `at_ends`: the rows with those, None where the treatment has
+    none; empty without intervals."""
     changes: dict[str, Any] = {}
     for name in (*MEASURES, "elastic_speedup"):
         estimate = getattr(row, name)
-        every: list[Estimate | None] = [estimate, *(getattr(other, name) for other in at_ends)]
+        every: list[Estimate | None] = [
+            estimate,
+            *(None if other is None else getattr(other, name) for other in at_ends),
+        ]
         if estimate is None:
             continue
         known = [one for one in every if one is not None]
@@ -207,9 +222,10 @@ def _trials(frame: TrialFrame, treatment: Treatment) -> pl.DataFrame:
     return frame.values(FACTORS[0], treatment)
 
 
-def _row(
+def row_of(
     frame: TrialFrame, treatment: Treatment, control: Treatment | None, others: Treatment, confidence: float
 ) -> Elasticity:
+    """The row of a treatment, its control (None: it has none) in the same frame, which has the measures' mean."""
     trials = _trials(frame, treatment)
     columns: dict[str, Any] = {}
     for name, (least, most) in MEASURES.items():

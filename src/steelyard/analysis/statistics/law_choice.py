@@ -16,7 +16,7 @@ from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import capital
 from steelyard.format import count, number, with_interval
 from steelyard.heavy import pl
-from steelyard.judging.verdict import CEILING_UNKNOWN
+from steelyard.judging.verdict import CEILING_UNKNOWN, command_to_calibrate
 from steelyard.model.estimate import Estimate
 from steelyard.model.trial import TrialRecord
 
@@ -77,7 +77,8 @@ def generator_on_plateau(fit: LawFit, frame: TrialFrame, records: Sequence[Trial
     there = [one for one in records if one.key in beyond]
     limited = sum(any(reason.kind.about.of_generator for reason in one.verdict.reasons) for one in there)
     valid = [one for one in there if one.verdict.outcome == "valid"]
-    unknown = any(note.startswith(CEILING_UNKNOWN) for one in valid for note in one.verdict.notes)
+    notes = [note for one in valid for note in one.verdict.notes]
+    unknown = any(note.startswith(CEILING_UNKNOWN) for note in notes)
     costs_us = [(one.responses.generator_cpu_us_per_operation or 0.0) / one.settings.load_nodes for one in valid]
     share = fit.ceiling.value * median(costs_us or [0.0]) / US_PER_S
     took = f"there it took {share:.0%} of a core" if share else "its CPU time there is unknown"
@@ -85,7 +86,9 @@ def generator_on_plateau(fit: LawFit, frame: TrialFrame, records: Sequence[Trial
         cause = f"{took}, and it limited {limited} of {count(len(there), 'attempt')} beyond the knee"
         return f"; that is near the ceiling of the load generator, and need not be the cluster's: {cause}"
     if unknown or not share:
-        return f"; it may be the ceiling of the load generator, which is unknown (`steelyard calibrate`): {took}"
+        return (
+            f"; it may be the ceiling of the load generator, which is unknown ({command_to_calibrate(notes)}): {took}"
+        )
     return f"; the load generator was below its ceiling: {took}"
 
 

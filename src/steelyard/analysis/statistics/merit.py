@@ -18,7 +18,7 @@ from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import pl
 from steelyard.judging.measures import MILLION, counted_nodes
-from steelyard.model import responses
+from steelyard.model import power, responses
 from steelyard.model.cost import Cost
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses.cost import NAME as PRICED
@@ -55,6 +55,8 @@ RESPONSE = "throughput_per_s"
 JOULES, LOAD_JOULES = "energy_j_per_operation", "load_energy_j_per_operation"
 CPU, LOAD_CPU = "cpu_percent_mean", "load_cpu_percent_mean"
 PER_MILLION = "per million operations"
+METERED = "by the study's meters"
+COUNTED = "processor packages and memory, not disks, fans or power supplies"
 NOT_MEASURED = (
     "energy was not measured: the power of some node was not read throughout. Virtual machines and most small boards "
     "have no energy counters; on others, only root may read them"
@@ -69,14 +71,15 @@ def merits(
     if not study.cost.declared and not measured:
         return ()
     nodes = {record.key: counted_nodes(record, study) for record in records}
-    rows = (_merit(frame, treatment, study.cost, nodes, measured, confidence) for treatment in frame.treatments())
+    rows = (_merit(frame, treatment, study, nodes, measured, confidence) for treatment in frame.treatments())
     return tuple(one for one in rows if one is not None)
 
 
 def _merit(
-    frame: TrialFrame, treatment: Treatment, cost: Cost, nodes: Mapping[Attempt, tuple[float, int]], measured: bool,
+    frame: TrialFrame, treatment: Treatment, study: Study, nodes: Mapping[Attempt, tuple[float, int]], measured: bool,
     confidence: float,
 ) -> Merit | None:  # fmt: skip
+    cost = study.cost
     rows = frame.values(RESPONSE, treatment).filter(pl.col(RESPONSE) > 0)
     trials = [(row, nodes[row["trial_id"], row["attempt"]]) for row in rows.iter_rows(named=True)]
     if not trials:
@@ -97,8 +100,11 @@ def _merit(
         paid_nodes=math.fsum(sum(counted) for _, counted in trials) / len(trials),
         throughput_per_s=over([float(row[RESPONSE]) for row, _ in trials], "operations/s"),
         cost_per_million_operations=priced, cost_basis="declared" if priced else "none",
-        energy_j_per_million_operations=None if basis == "none" else over(joules, f"J {PER_MILLION}"),
-        energy_basis=basis, note=_note(cost, basis, measured and "measured" not in bases, shared),
+        energy_j_per_million_operations=None if basis == "none" else estimates.with_gain_error(
+            over(joules, f"J {PER_MILLION}"), cost.gain_error_percent if basis == "measured" else 0.0
+        ),
+        energy_basis=basis,
+        note=_note(cost, basis, measured and "measured" not in bases, shared, metered=power.METER in study.probes),
     )  # fmt: skip
 
 
@@ -109,29 +115,22 @@ def _joules(row: Mapping[str, Any], counted: tuple[float, int], cost: Cost, shar
     parts = [row[JOULES], row[LOAD_JOULES] if load_nodes and not shared else 0.0]
     if None not in parts:
         return sum(parts) * MILLION, "measured"
-    watts = [_watts(cost, row[name]) for name in (CPU, LOAD_CPU)]
+    watts = [cost.watts(row[name]) for name in (CPU, LOAD_CPU)]
     needed = [(each, nodes) for each, nodes in zip(watts, counted, strict=True) if nodes]
-    power = math.fsum(each * nodes for each, nodes in needed if each is not None)
+    drawn = math.fsum(each * nodes for each, nodes in needed if each is not None)
     known = all(each is not None for each, _ in needed)
-    return (power / float(row[RESPONSE]) * MILLION, "declared") if known else (0.0, "none")
+    return (drawn / float(row[RESPONSE]) * MILLION, "declared") if known else (0.0, "none")
 
 
-def _watts(cost: Cost, cpu_percent: float | None) -> float | None:
-    """Declared power of a node whose cores are busy by this many percent; None if that is needed and not known."""
-    idle, busy = cost.node_watts_idle, cost.node_watts_busy
-    if idle is None or busy is None:
-        return busy
-    return None if cpu_percent is None else idle + (busy - idle) * min(1.0, max(0.0, cpu_percent / 100))
-
-
-def _note(cost: Cost, basis: Basis, unread: bool, shared: bool) -> str:
+def _note(cost: Cost, basis: Basis, unread: bool, shared: bool, *, metered: bool) -> str:
     notes = [NOT_MEASURED] if unread else []
     if basis == "measured":
         where = "of the one machine that all nodes share with the load generator" if shared else "of all machines"
-        notes.append(f"energy {where}: processor packages and memory, not disks, fans or power supplies")
+        notes.append(f"energy {where}: {METERED if metered else COUNTED}")
     elif basis == "declared":
         how = "a node counts as busy throughout" if cost.node_watts_idle is None else "by the share of cores busy"
-        notes.append(f"energy as declared in the study, {how}")
+        source = f" (source: {cost.node_watts_source})" if cost.node_watts_source else ""
+        notes.append(f"energy is modelled, not measured: as declared in the study{source}, {how}")
     elif cost.node_watts_busy is not None:
         notes.append("no energy: trials use different energy sources, or CPU use was not sampled")
     if shared and (cost.price_per_node_hour is not None or basis == "declared"):

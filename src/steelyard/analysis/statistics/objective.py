@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Final
 
 from steelyard.analysis.cells import ObjectiveVerdict, met, value_of
 from steelyard.analysis.frame import TrialFrame, numeric, size_factor, start_means
+from steelyard.analysis.inference import estimates
 from steelyard.analysis.narrative.answer_table import at
-from steelyard.analysis.row import HIDDEN, InUnit, MeasuredTreatment
+from steelyard.analysis.row import HIDDEN, Column, InUnit, MeasuredTreatment
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import factor_label, label, part
 from steelyard.analysis.wording import capital, quantity
 from steelyard.format import interval, listed
+from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
 from steelyard.model.objective import Limit
 from steelyard.model.responses import label_of, unit_of
+from steelyard.model.trial import Attempt
+
+EMPTY: Final[Mapping[Attempt, float]] = MappingProxyType({})
 
 
 class ObjectiveLevel(MeasuredTreatment):
@@ -34,6 +40,10 @@ class ObjectiveLevel(MeasuredTreatment):
     is no interval."""
     why: str = ""
     """Why it is undecided."""
+    seconds_over: Annotated[Estimate | None, Column(unit="%", head="seconds over it")] = None
+    """Share of the seconds of the measurement in which the response of that second alone did not meet the limit, also
+    for lack of answered operations: mean over start means with t interval. Of the mean response time, throughput, and
+    percentiles, which are those of the operations of a second, however few."""
     highest: bool = False
     """Whether it is the highest level that meets the limit, among those that differ in the ordered factor only."""
     factor: Annotated[str, HIDDEN] = ""
@@ -42,8 +52,11 @@ class ObjectiveLevel(MeasuredTreatment):
     """The level of the ordered factor as a number."""
 
 
-def objective_levels(frame: TrialFrame, limit: Limit, confidence: float = 0.95) -> tuple[ObjectiveLevel, ...]:
-    """Every treatment with a used trial, in the order of the levels."""
+def objective_levels(
+    frame: TrialFrame, limit: Limit, confidence: float = 0.95, over: Mapping[Attempt, float] = EMPTY
+) -> tuple[ObjectiveLevel, ...]:
+    """Every treatment with a used trial, in the order of the levels. `over`: percent of the seconds of each trial in
+    which the limit was not met, as far as it is known."""
     factor = size_factor(frame) or next(iter(numeric(frame)), "")
     unit, rows = unit_of(limit.response), []
     for treatment in frame.treatments():
@@ -53,10 +66,13 @@ def objective_levels(frame: TrialFrame, limit: Limit, confidence: float = 0.95) 
         place = frame.numbers.get(factor, {}).get(treatment.get(factor, ""))
         value = value_of([mean for _, mean, _ in means], unit, confidence)
         verdict, why = met(value, limit)
+        keys = frame.where(treatment).select("start", "trial_id", "attempt").rows()
+        seconds = [(start, over[trial, attempt]) for start, trial, attempt in keys if (trial, attempt) in over]
         rows.append(
             ObjectiveLevel(
                 treatment=treatment, response=limit.response, unit=unit, objective=limit.text,
                 n=sum(n for *_, n in means), starts=len(means), value=value, verdict=verdict, why=why, factor=factor,
+                seconds_over=estimates.by_start(seconds, "%", confidence) if seconds else None,
                 place=float(treatment[factor]) if factor and place is None else place or 0.0,
             )
         )  # fmt: skip
@@ -120,7 +136,11 @@ def _lines(rows: Sequence[ObjectiveLevel], factor: str) -> list[list[ObjectiveLe
 
 def _of_context(context: Context) -> tuple[ObjectiveLevel, ...]:
     limit = context.study.analysis.limit
-    return () if limit is None else objective_levels(context.frame, limit, context.confidence)
+    return (
+        ()
+        if limit is None
+        else objective_levels(context.frame, limit, context.confidence, context.within.over_objective)
+    )
 
 
 STATISTIC = Statistic(

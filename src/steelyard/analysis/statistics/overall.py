@@ -14,8 +14,11 @@ from steelyard.analysis.row import NO_UNIT, Column, Ratio
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import WORKLOADS, label, pair_label
-from steelyard.analysis.wording import change_of
+from steelyard.analysis.wording import change_of, change_text
+from steelyard.format import number
+from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
+from steelyard.model.responses import label_of
 
 
 class Overall(MeanOfLevel):
@@ -40,16 +43,19 @@ class Overall(MeanOfLevel):
 FEWEST_CELLS = 2
 
 
-def overall(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Overall, ...]:
+def overall(
+    frame: TrialFrame, response: str, confidence: float = 0.95, margin_percent: float | None = None
+) -> tuple[Overall, ...]:
     """Every level of every factor but the workload against its baseline, over the combinations that have both.
 
-    A factor needs two such combinations; with one, its ratio is already the answer.
+    A factor needs two such combinations; with one, its ratio is already the answer. Within a declared margin a level is
+    equivalent by two one-sided tests (Schuirmann 1987), each with the error 1 - `confidence`.
     """
     logarithms = logs(frame, response)
     if logarithms is None:
         return ()
     rows = (
-        _overall(frame, logarithms, factor, baseline_of(levels), level, response, confidence)
+        _overall(frame, logarithms, factor, baseline_of(levels), level, response, confidence, margin_percent)
         for factor, levels in frame.factors.items()
         for level in levels
         if factor not in WORKLOADS and level != baseline_of(levels)
@@ -58,8 +64,9 @@ def overall(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple
 
 
 def _overall(
-    frame: TrialFrame, logarithms: Cells, factor: str, baseline: Level, level: Level, response: str, confidence: float
-) -> Overall | None:
+    frame: TrialFrame, logarithms: Cells, factor: str, baseline: Level, level: Level, response: str, confidence: float,
+    margin_percent: float | None,
+) -> Overall | None:  # fmt: skip
     every = list(frame.others(factor))
     gaps: dict[str, float] = {}
     signs: dict[Key, int] = {}
@@ -76,13 +83,25 @@ def _overall(
     least, greatest = min(gaps, key=lambda one: gaps[one]), max(gaps, key=lambda one: gaps[one])
     low, high = (f"{change_of(math.exp(gaps[one]), response)} ({one})" for one in (least, greatest))
     head = f"{pair_label(factor, level, baseline)}, over {len(gaps)} combinations of the other factors"
+    verdict, sentence = judge(response, change), sentence_of(head, response, change)
+    if margin_percent is not None and _within(ratio(logarithms, weights, 2 * confidence - 1), margin_percent):
+        verdict, within = "equivalent", f"within {number(margin_percent, digits=2)}%"
+        sentence = f"{head}: equivalent: {label_of(response)} {change_text(change, response)}, {within}"
     return Overall(
         factor=factor, baseline=baseline, level=level, response=response, cells=len(gaps),
         left_out=len(every) - len(gaps), ratio=change,
         starts=sum(not weights.keys().isdisjoint(cells) for cells in logarithms.of.values()),
         least=math.exp(gaps[least]), least_at=least, greatest=math.exp(gaps[greatest]), greatest_at=greatest,
-        verdict=judge(response, change), sentence=f"{sentence_of(head, response, change)}; from {low} to {high}",
+        verdict=verdict, sentence=f"{sentence}; from {low} to {high}",
     )  # fmt: skip
+
+
+def _within(inner: Estimate | None, margin_percent: float) -> bool:
+    """Whether an interval, whose two ends are those of two one-sided tests, lies within the margin."""
+    if inner is None or inner.low is None or inner.high is None:
+        return False
+    most = 1 + margin_percent / 100
+    return 1 / most < inner.low and inner.high < most
 
 
 STATISTIC = Statistic(
@@ -92,7 +111,9 @@ STATISTIC = Statistic(
     section=Section.ANSWER,
     compute=lambda context: tuple(
         row.judged(context.frame, context.floors, context.of(Trend))
-        for row in overall(context.frame, context.response, context.confidence)
+        for row in overall(
+            context.frame, context.response, context.confidence, context.study.analysis.equivalence_margin_percent
+        )
     ),
     order=60,
 )

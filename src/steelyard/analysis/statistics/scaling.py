@@ -92,7 +92,7 @@ def _row(
     return Scaling(
         factor=factor, base=base, level=level, others=others, response=response, starts_base=starts[0],
         starts_level=starts[1], speedup=speedup, ideal=ideal, efficiency=efficiency,
-        sentence=_sentence(factor, of, others, speedup, efficiency, "cpu" in frame.shares),
+        sentence=_sentence(factor, of, others, speedup, efficiency, _about_machines(frame)),
     )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def scaled(estimate: Estimate, by: float) -> Estimate:
 
 def _sentence(
     factor: str, of: Sequence[Level], others: Treatment, speedup: Estimate | None, efficiency: Estimate | None,
-    shared: bool,
+    about_machines: str,
 ) -> str:  # fmt: skip
     base, level = of
     head = f"{label(others)}, {part(factor, level)}" if others else part(factor, level)
@@ -117,7 +117,15 @@ def _sentence(
     if speedup.low is None:
         why = next((one for one in (NOTHING_VARIES, TOO_FEW) if one in speedup.method), "a mean is not above 0")
         text += f"; {why}: no interval"
-    return text + ("; the nodes share one processor: nothing is said of separate machines" if shared else "")
+    return text + about_machines
+
+
+def _about_machines(frame: TrialFrame) -> str:
+    if "cpu" not in frame.shares:
+        return ""
+    if frame.own_limits:
+        return "; the nodes share one processor: each adds at most the time of its own limit"
+    return "; the nodes share one processor: nothing is said of separate machines"
 
 
 def _ends(estimate: Estimate, times: float, form: str) -> str:

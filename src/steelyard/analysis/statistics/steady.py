@@ -117,12 +117,9 @@ def not_settled(steady: Sequence[Steady], response: str = "") -> list[str]:
 
 
 def _of_context(context: Context) -> Iterator[Steady]:
-    """A row for each trial but those whose cluster changed its size: a change of level is theirs to have."""
-    changed = {record.key for record in context.records if record.activities}
-    for of in context.within.seconds:
+    """A row for each trial but those whose cluster changed its size."""
+    for of in context.seconds_of_constant_size:
         for (trial_id, attempt), seconds in of.trials:
-            if (trial_id, attempt) in changed:
-                continue
             row = steady(
                 [float(value) for value in seconds[RESPONSE]], trial_id=trial_id, attempt=attempt,
                 treatment=of.treatment, response=RESPONSE, confidence=context.confidence,

@@ -72,8 +72,11 @@ WILD_CV = 0.3
 they cover 86 to 91% instead of 95% (docs/explanation/coverage.md)."""
 
 
-def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence: float = 0.95) -> Summary:
-    """Summary of one treatment over its used trials; two levels of interval where there are several starts."""
+def summarise(
+    frame: TrialFrame, response: str, treatment: Treatment, confidence: float = 0.95, gain_error_percent: float = 0.0
+) -> Summary:
+    """Summary of one treatment over its used trials; two levels of interval where there are several starts.
+    `gain_error_percent`: of the meter that reads the response, by which intervals of its size are widened."""
     unit = unit_of(response)
     rows = frame.values(response, treatment)
     values = [float(value) for value in rows[response]]
@@ -89,17 +92,21 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
     if not values:
         return Summary(**common, notes=("no valid trial is left",))
     sd = estimates.standard_deviation(values, unit, confidence)
+
+    def metered(estimate: Estimate) -> Estimate:
+        return estimates.with_gain_error(estimate, gain_error_percent)
+
     return Summary(
         **common,
-        geometric_mean=centre(means, unit, confidence),
-        mean=estimates.quantity(estimates.mean(values, unit, confidence, "trials"), values),
+        geometric_mean=metered(centre(means, unit, confidence)),
+        mean=metered(estimates.quantity(estimates.mean(values, unit, confidence, "trials"), values)),
         mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
-        mean_of_starts=estimates.mean_over_starts(means, unit, confidence) if len(means) > 1 else None,
+        mean_of_starts=metered(estimates.mean_over_starts(means, unit, confidence)) if len(means) > 1 else None,
         sd=sd and estimates.if_independent(sd, len(means)),
         min=estimates.extreme(min(values), len(values), unit, confidence, "least"),
         q1=estimates.if_independent(estimates.quartile(values, 0.25, unit, confidence), len(means)),
-        median=estimates.if_independent(estimates.median(values, unit, confidence), len(means)),
-        median_of_starts=estimates.median(medians, unit, confidence, "start medians"),
+        median=metered(estimates.if_independent(estimates.median(values, unit, confidence), len(means))),
+        median_of_starts=metered(estimates.median(medians, unit, confidence, "start medians")),
         q3=estimates.if_independent(estimates.quartile(values, 0.75, unit, confidence), len(means)),
         max=estimates.extreme(max(values), len(values), unit, confidence, "greatest"),
         range=estimates.extreme(max(values) - min(values), len(values), unit, confidence, "greatest less least"),
@@ -119,9 +126,12 @@ def _notes(n: int, starts: int) -> tuple[str, ...]:
     return ()
 
 
-def summaries(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Summary, ...]:
+def summaries(
+    frame: TrialFrame, response: str, confidence: float = 0.95, gain_error_percent: float = 0.0
+) -> tuple[Summary, ...]:
     """One summary per treatment, in the order of the factors' levels."""
-    return tuple(summarise(frame, response, treatment, confidence) for treatment in frame.treatments())
+    treatments = frame.treatments()
+    return tuple(summarise(frame, response, treatment, confidence, gain_error_percent) for treatment in treatments)
 
 
 def all_summaries(context: Context) -> Iterator[Summary]:
@@ -129,7 +139,8 @@ def all_summaries(context: Context) -> Iterator[Summary]:
     data = context.frame.data
     rest = [name for name in responses.every() if name != context.response and data[name].is_not_null().any()]
     for response in (context.response, *rest):
-        yield from summaries(context.frame, response, context.confidence)
+        gain_error_percent = responses.gain_error_percent(response, context.study.cost)
+        yield from summaries(context.frame, response, context.confidence, gain_error_percent)
 
 
 def wild(summaries: Sequence[Summary], response: str) -> list[str]:

@@ -231,7 +231,7 @@ def too_few(rows: Sequence[Trend], response: str = "") -> list[str]:
 
 
 def _of_context(context: Context) -> tuple[Trend, ...]:
-    return trends(context.frame, context.response, context.confidence, context.within.seconds)
+    return trends(context.frame, context.response, context.confidence, context.seconds_of_constant_size)
 
 
 STATISTIC = Statistic(

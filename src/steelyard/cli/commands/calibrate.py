@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.signature import Json
+from steelyard.cli.signature import BenchProtocol, Json
 from steelyard.cli.terminal.output import data_console, message_console, print_table, say
 from steelyard.format import data_size
 from steelyard.model.calibration import Calibration, Ceiling, Slip
@@ -26,7 +26,7 @@ from steelyard.selftest.calibrate import Step
 from steelyard.shown_text import json_text
 
 EXAMPLES = (
-    ("steelyard calibrate", "Measure the load engine for 20 s, and keep the result."),
+    ("steelyard calibrate", "Measure the load engine for 20 s over CQL, and keep the result; --protocol has others."),
     ("steelyard calibrate --seconds 60", "The same for longer, on a machine that is not quiet."),
 )
 EXIT_DONE = 0
@@ -39,12 +39,13 @@ def calibrate(
     seconds: Annotated[
         float, typer.Option("--seconds", min=5.0, max=3600.0, metavar="SECONDS", help="Total measuring time.")
     ] = 20.0,
+    protocol: BenchProtocol = "cql",
     as_json: Json = False,
 ) -> int:
     """Measure, keep, print. Returns 0; raises EngineError if it cannot be measured."""
     console = message_console()
-    calibration = asyncio.run(_measure(seconds, console))
-    where = kept.path_in(state_folder())
+    calibration = asyncio.run(_measure(protocol, seconds, console))
+    where = kept.path_in(state_folder(), protocol)
     kept.write(where, calibration)
     if as_json:
         print(json_text(as_data(calibration), indent=1))
@@ -54,15 +55,15 @@ def calibrate(
     return EXIT_DONE
 
 
-async def _measure(seconds: float, console: Console) -> Calibration:
-    with interruptible(), _progress(console, seconds) as tell:
-        return await engine.calibrate(seconds, tell)
+async def _measure(protocol: str, seconds: float, console: Console) -> Calibration:
+    with interruptible(), _progress(console, protocol, seconds) as tell:
+        return await engine.calibrate(protocol, seconds, tell)
 
 
 @contextmanager
-def _progress(console: Console, seconds: float) -> Iterator[Any]:
+def _progress(console: Console, protocol: str, seconds: float) -> Iterator[Any]:
     """One line per step; at a terminal, with the current measurement."""
-    say(console, f"calibrating this machine's load engine, about {seconds:.0f} s")
+    say(console, f"calibrating this machine's load engine over {protocol}, about {seconds:.0f} s")
     status = console.status("starting the null server")
 
     def tell(step: Step) -> None:
@@ -90,8 +91,11 @@ def as_data(calibration: Calibration) -> dict[str, Any]:
 def draw(calibration: Calibration, console: Console) -> None:
     """The table, with an explanation."""
     limit = Limits().generator_ceiling_fraction
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("one worker, null server", "op/s", "busy", "ceiling", "CPU us", "marked from"):
+    first, table = (
+        f"one worker, null server, {calibration.protocol}",
+        Table(box=None, padding=(0, 2, 0, 0), header_style="dim"),
+    )
+    for column in (first, "op/s", "busy", "ceiling", "CPU us", "marked from"):
         table.add_column(column, justify="left" if column.startswith("one") else "right", no_wrap=True)
     for ceiling in calibration.ceilings:
         table.add_row(*_row(ceiling, limit))
@@ -119,7 +123,7 @@ def _meaning(calibration: Calibration, limit: float) -> str:
         f"timer slip at {slip.rate_per_s:,.0f} op/s, open loop: {slip.pacing_ms_p50 * 1000:,.0f} us at the median, "
         f"{slip.pacing_ms_p99 * 1000:,.0f} us at p99 of {slip.operations:,} operations; "
         f"memory {data_size(calibration.memory_bytes)}\n"
-        f"Rows of 1 KB; server and generator share this machine's cores; CPU is the generator's per operation. "
+        f"1 KB over {calibration.protocol}; server and generator share this machine's cores; CPU is the generator's; "
         f"ceiling = op/s / busy share of the worker's thread. A trial that reaches {limit:.0%} of it is marked "
         f"generator-bound: beyond that the generator adds more than its own cost to every operation.\n"
         f"{calibration.machine.get('cpu_model', '')}, {calibration.machine.get('cores', '?')} cores, "
@@ -133,8 +137,6 @@ def _remarks(calibration: Calibration) -> list[str]:
     if any(one.busiest_thread_fraction < FULL_FRACTION for one in calibration.ceilings):
         remarks.append("where busy is below 100% the server or another program took turns: the ceiling is extrapolated")
     if calibration.slip.pacing_ms_p99 > SLIP_TARGET_MS:
-        slip_us = calibration.slip.pacing_ms_p99 * 1000
-        remarks.append(
-            f"one operation in a hundred left {slip_us:,.0f} us late or later: every open loop's p99 includes this"
-        )
+        late = f"{calibration.slip.pacing_ms_p99 * 1000:,.0f} us late or later"
+        remarks.append(f"one operation in a hundred left {late}: every open loop's p99 includes this")
     return remarks

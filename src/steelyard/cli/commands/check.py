@@ -26,7 +26,7 @@ EXAMPLES = (
     ("steelyard check studies/richardson2017.toml --scale 0.01", "The same for a small trial run of the study."),
     ("steelyard check mine.toml --without-missing", "Without levels whose part does not exist yet."),
     ("steelyard check studies/quickstart.toml --json", "Everything as JSON."),
-    ("steelyard check mine.toml --trust", "Execute the Python files that it names as plug-ins."),
+    ("steelyard check mine.toml --trust", "Execute the files that it names: plug-ins, jobs."),
 )
 EXIT_DONE, EXIT_WRONG, EXIT_MISSING = 0, 2, 5
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from rich.console import Console
 
 from steelyard import engine_order
@@ -28,6 +28,7 @@ from steelyard.cli.load_options import (
     Operations,
     OrderFile,
     Populate,
+    Protocol,
     Rate,
     ReplicationFactor,
     Schedule,
@@ -43,16 +44,20 @@ from steelyard.cli.signature import Json
 from steelyard.cli.terminal import load_output
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.dropin import agent_run, other_tables, wording
-from steelyard.dropin.contacts import parsed
+from steelyard.dropin.contacts import with_ports
+from steelyard.dropin.given import settings_of, workload_of
+from steelyard.engine_order import without_meaning
+from steelyard.format import listed
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.load import Load
 from steelyard.node import agent
-from steelyard.node.base import with_port
 from steelyard.plugins import find
 from steelyard.shown_text import json_text, shown_json
 from steelyard.system.base import Endpoint
 from steelyard.tomlfile.problems import from_validation, problem
+from steelyard.wire import schedule as schedules
+from steelyard.wire.order import CQL, POSTGRESQL, Order, Tls, Ycsb
 from steelyard.workload.base import Explains, Workload
 
 EXAMPLES = (
@@ -61,7 +66,6 @@ EXAMPLES = (
     ("steelyard load studies/workloads/timeseries.toml --show 5", "Print five operations; send nothing."),
 )
 EXIT_DONE, EXIT_ERRORS, EXIT_INTERRUPTED = 0, 1, 130
-DEFAULT_PORT = 9042
 DEFAULT_DURATION_S = 10.0
 SHOW_TIMEOUT_S = 30.0
 POPULATE_THREADS = 64
@@ -72,10 +76,8 @@ OF_DRIVING = ("warm_up_s", "read_consistency", "write_consistency")
 OF_STUDIES = ("engine", "capacity_threads", "capacity_s")
 """Fields that only the laboratory uses."""
 DIFFERENT = "drop that table if it is not needed, or load its columns or another table (--set, or a workload file)"
-Order = Mapping[str, Any]
-"""Order for the agent, in the format of docs/reference/wire.md."""
-Driven = tuple[agent_run.LoadResult, load_output.Courses, Mapping[str, Any]]
-"""Outcome of an order, the course of each of its phases, and its schedule (empty if its phases have their own)."""
+Driven = tuple[agent_run.LoadResult, load_output.Courses, schedules.Schedule | None]
+"""Outcome of an order, the course of each of its phases, and its schedule (None if its phases have their own)."""
 UNUSED_CONTACTS = ("127.0.0.1:9042",)
 """Contacts of an order that is only looked at."""
 
@@ -107,6 +109,7 @@ def load(
     operations: Operations = None,
     warm_up: WarmUp = None,
     consistency: Consistency = None,
+    protocol: Protocol = None,
     replication_factor: ReplicationFactor = 1,
     settings: Settings = None,
     seed: Seed = 1,
@@ -121,7 +124,8 @@ def load(
              "write_consistency": consistency}  # fmt: skip
     given = {name: value for name, value in named.items() if value is not None}
     if order is not None:
-        others = {"workload": workload, "create": create, "populate": populate, "settings": settings}
+        others = {"workload": workload, "create": create, "populate": populate, "settings": settings,
+                  "protocol": protocol}  # fmt: skip
         refused = [*(name for name, value in others.items() if value), *given]
         return _raw(order, contact or (), refused, options)
     if workload is None:
@@ -129,20 +133,25 @@ def load(
     fields, chosen = split(settings or (), given)
     source = workload_of(workload, chosen)
     schema = source.schema()
-    contacts = with_ports(contact or ()) or (UNUSED_CONTACTS if show_count is not None else ())
+    spoken = _protocol(source, protocol, None if show_count is not None else options.console)
+    if create and spoken != CQL:
+        by_hand = f" and execute there: {'; '.join(schema.in_sql())}" if spoken == POSTGRESQL else ""
+        raise StudyError(f"--create has no effect over {spoken}", f"leave it out{by_hand}")
+    contacts = with_ports(contact or (), spoken) or (UNUSED_CONTACTS if show_count is not None else ())
     if not contacts:
-        raise StudyError(
-            "name the cluster: --contact ADDRESS[:PORT]", "or use --show 5 to see what the workload would send"
-        )
-    endpoint = Endpoint(source.protocol, contacts, schema.keyspace, schema.table)
+        raise StudyError("name the cluster: --contact ADDRESS[:PORT]", "or see what would be sent: --show 5")
+    compared = populate or "validate_fraction" in chosen or not isinstance(source.order(), Ycsb)  # else whose rows?
+    endpoint = Endpoint(spoken, contacts, schema.keyspace, schema.table, compared=compared)
     wanted, drives = _load_of(fields, filling=create or populate)
+    if unmeant := list(without_meaning(wanted, f"workload {source.name}", spoken)):
+        raise unmeant[0]
     measured = engine_order.measure(wanted, endpoint, schema, source, seed)
     if show_count is not None:
         return show(measured, show_count, as_json)
     if isinstance(source, Explains):
         load_output.explained(source.name, source.explain(), options.console)
     at_once = wanted.threads if "threads" in fields else POPULATE_THREADS
-    filling = {**engine_order.populate(endpoint, schema, source, at_once), **engine_order.connections(wanted, endpoint)}
+    filling = engine_order.populate(endpoint, schema, source, at_once, connected_as=wanted)
     steps = [*([filling] if populate else []), *([measured] if drives else [])]
     with wording.spoken(wording.LOAD):
         return asyncio.run(_all(options, schema, filling, steps, replication_factor))
@@ -153,20 +162,18 @@ async def _all(
 ) -> int:
     """Create where that is asked for, then one order after another; none after one with errors."""
     if options.creates:
-        await _create(filling["contacts"], schema, replication_factor, filling.get("tls"))
+        await _create(filling.contacts, schema, replication_factor, filling.tls)
         tables = ", ".join(table.name for table in schema.all_tables())
         say(options.console, f"keyspace {schema.keyspace}: {tables}: created if missing, the rest is unchanged")
     outcomes: list[Driven] = []
     for order in steps:
-        outcomes.append(await _driven(order, options, schema))
+        outcomes.append(await _driven(order, options, schema if order.target.protocol == CQL else None))
         if outcomes[-1][0].interrupted or outcomes[-1][0].main.totals.errors:
             break
     return _end(outcomes, options)
 
 
-async def _create(
-    contacts: Sequence[str], schema: Schema, replication_factor: int, tls: Mapping[str, str | None] | None
-) -> None:
+async def _create(contacts: Sequence[str], schema: Schema, replication_factor: int, tls: Tls | None) -> None:
     """Keyspace and tables on a cluster that is not ours: nothing that is there already is changed."""
     statements = (schema.create_keyspace(replication_factor), *schema.create_rest())
     await agent_run.cql(contacts, statements, tls=tls)
@@ -174,21 +181,20 @@ async def _create(
 
 async def _driven(order: Order, options: Options, schema: Schema | None = None) -> Driven:
     """Run an order. `schema`: of its workload, if it is known."""
-    schedule = order["schedule"]
-    places = int(schedule.get("threads") or schedule.get("in_flight") or 1)
-    workers = options.workers or agent_run.workers_for(places, schedule.get("rate_per_s"))
+    schedule = order.schedule
+    workers = options.workers or agent_run.workers_for(schedules.in_flight(schedule), schedules.steady_per_s(schedule))
     lines = load_output.Lines(options.console)
     try:
         outcome = await agent_run.drive(
             order, workers=workers, on_connected=lines.connected, on_interval=lines.interval
         )
-        return outcome, lines.courses, {} if order.get("phases") else schedule
+        return outcome, lines.courses, None if order.phases else schedule
     except EngineError as error:
         if schema is None:
             raise
 
         async def rows(statements: Sequence[str]) -> Any:
-            return await agent_run.cql(order["contacts"], statements, tls=order.get("tls"))
+            return await agent_run.cql(order.contacts, statements, tls=order.tls)
 
         absent = error.hint if options.creates else "--create makes keyspace and tables"
         raise await other_tables.explained(error, schema, rows, absent, DIFFERENT) from None
@@ -211,13 +217,14 @@ def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: O
     if refused:
         raise StudyError(f"--order is complete: {refused[0]} would have no effect", "change the order instead")
     try:
-        order = json.loads(path.read_text(encoding="utf-8-sig"))
-        if not isinstance(order, dict) or not {"contacts", "schedule", "workload"} <= order.keys():
-            raise ValueError("it needs contacts, schedule and workload")
-    except (OSError, ValueError) as error:
-        raise StudyError(f"{path}: not an order: {error}", "see docs/reference/wire.md", path=str(path)) from error
-    if contacts:
-        order["contacts"] = list(with_ports(contacts))
+        raw = json.loads(path.read_text(encoding="utf-8-sig"))
+        if contacts:
+            raw = {**raw, "contacts": with_ports(contacts, raw["target"]["protocol"])}
+        order = Order.model_validate(raw)
+    except (OSError, LookupError, TypeError, ValueError) as error:
+        problems = from_validation(error, "", Order) if isinstance(error, ValidationError) else ()
+        why = "; ".join(one.message for one in problems) or error
+        raise StudyError(f"{path}: not an order: {why}", "see docs/reference/wire.md", path=str(path)) from error
     if options.show is not None:
         return show(order, options.show, options.as_json)
 
@@ -228,42 +235,15 @@ def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: O
         return asyncio.run(body())
 
 
-def with_ports(contacts: Sequence[str]) -> tuple[str, ...]:
-    """`address:port` of each contact; several may be separated by commas."""
-    addresses = []
-    for word in (part.strip() for contact in contacts for part in contact.split(",") if part.strip()):
-        try:
-            addresses.append(with_port(*parsed(word, DEFAULT_PORT)))
-        except ValueError as error:
-            hint = "such as 10.0.0.1, 10.0.0.1:9042 or [fd00::1]:9042"
-            raise StudyError(f"--contact {error}", hint, read=word) from None
-    return tuple(dict.fromkeys(addresses))
-
-
-def workload_of(name: str, settings: Mapping[str, str]) -> Workload:
-    """A workload by the path of its file or by name, with settings as the command line has them. Raises StudyError."""
-    module = find.find("workload", name)
-    model: type[BaseModel] = module.Settings
-    workload: Workload = module.create(_validated(model, settings, "workload"))
-    return workload
-
-
-def _validated(model: type[BaseModel], settings: Mapping[str, Any], prefix: str) -> BaseModel:
-    """Settings, given as text. Raises StudyError."""
-    raw: dict[str, Any] = {}
-    for name, value in settings.items():
-        outer, _, inner = name.partition(".")
-        if inner and isinstance(raw.setdefault(outer, {}), dict):
-            raw[outer][inner] = value
-        elif inner or outer in raw:
-            raise StudyError(f"--set {outer} and a part of it, {outer}.NAME: give only one", read=name)
-        else:
-            raw[outer] = value
-    try:
-        return model.model_validate(raw)
-    except ValidationError as error:
-        problems = from_validation(error, prefix, model)
-        raise StudyError("\n".join(one.message for one in problems), errors=problems) from error
+def _protocol(workload: Workload, asked: str | None, console: Console | None) -> str:
+    """The protocol asked for, or the first that the workload can be sent over, which is said if there are others.
+    Raises StudyError."""
+    able = tuple(workload.protocols)
+    if asked is not None and asked not in able:
+        raise problem("--protocol", asked, f"workload {workload.name} cannot be sent over it", able)
+    if asked is None and len(able) > 1 and console is not None:
+        say(console, f"over {able[0]}, the default; --protocol {listed(able[1:], 'or')} for other servers")
+    return asked or able[0]
 
 
 def split(words: Sequence[str], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -314,18 +294,18 @@ def _load_of(fields: Mapping[str, Any], *, filling: bool) -> tuple[Load, bool]:
         given.setdefault("schedule", "constant")
     if given.get("schedule", "closed") != "closed":
         given.setdefault("threads", POPULATE_THREADS)
-    load_settings = _validated(Load, given, "load")
+    load_settings = settings_of(Load, given, "load")
     assert isinstance(load_settings, Load)
     if load_settings.wants_capacity:
         raise StudyError("load.capacity_fraction: only a study measures a cluster's capacity", "give --rate")
     return load_settings, drives
 
 
-def show(order: Mapping[str, Any], count: int, as_json: bool) -> int:
+def show(order: Order, count: int, as_json: bool) -> int:
     """Print the first operations of an order with their values, without sending anything."""
     with tempfile.TemporaryDirectory(prefix="steelyard-show-") as folder:
         path = Path(folder) / "order.json"
-        path.write_text(json.dumps(order), encoding="utf-8")
+        path.write_text(order.text, encoding="utf-8")
         argv = [str(agent.find()), "ops", "--order", str(path), "--count", str(count), "--values"]
         try:
             done = subprocess.run(argv, capture_output=True, text=True, timeout=SHOW_TIMEOUT_S, check=False)

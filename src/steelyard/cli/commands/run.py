@@ -126,7 +126,7 @@ def _say(end: SessionEnd, console: Console, *, as_json: bool) -> None:
     if (outcome.valid or end.searched) and not outcome.missing and not end.interrupted:
         answer(folder, console)
     if outcome.missing:
-        say(console, "next: run the same command again to resume")
+        say(console, f"{'interrupted; ' if end.interrupted else ''}next: run the same command again to resume")
     else:
         say(console, f"next: steelyard report {folder} --open")
         say_address(console, "      writes and shows the page ", folder / PAGE)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.signature import Json
+from steelyard.cli.signature import BenchProtocol, Json
 from steelyard.cli.terminal.help_text import Command, Group
 from steelyard.cli.terminal.output import data_console, message_console, print_table, say
 from steelyard.format import number
@@ -42,16 +42,17 @@ def stall(
     stall_s: Annotated[
         float, typer.Option("--stall", min=0.1, max=600.0, metavar="SECONDS", help="Duration of the stall.")
     ] = 2.0,
+    protocol: BenchProtocol = "cql",
     as_json: Json = False,
 ) -> int:
     """Prove it. Returns 0, or 1 if the proof fails. Raises StudyError for sizes that prove nothing."""
-    asked = Asked(seconds=seconds, rate_per_s=rate, stall_s=stall_s)
+    asked = Asked(protocol=protocol, seconds=seconds, rate_per_s=rate, stall_s=stall_s)
     asked.check()
     console = message_console()
     say(
         console,
-        f"{asked.rate_per_s:,.0f} operations per second for {asked.seconds:g} s, {IN_FLIGHT} in flight at most; in the "
-        f"middle the server is stopped for {asked.stall_s:g} s",
+        f"{asked.rate_per_s:,.0f} operations per second over {protocol} for {asked.seconds:g} s, {IN_FLIGHT} in flight "
+        f"at most; in the middle the server is stopped for {asked.stall_s:g} s",
     )
     proof = asyncio.run(_prove(asked, console))
     if as_json:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import inspect
 import logging
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Annotated, Any
@@ -27,11 +28,13 @@ from steelyard.node.command import run
 from steelyard.node.fetch import Progress
 from steelyard.node.folders import cache_folder
 from steelyard.plugins import find
-from steelyard.plugins.parts import default_plug_in
+from steelyard.plugins.parts import NO_SETTINGS, default_plug_in
 from steelyard.site.base import Prepares
+from steelyard.tomlfile.problems import from_validation
 
 EXAMPLES = (
     ("steelyard setup cassandra", "Fetch Java and Cassandra."),
+    ("steelyard setup cassandra --version 3.9", "Fetch another release, and the Java that it needs."),
     ("steelyard setup latte", "Fetch another load generator."),
 )
 EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
@@ -77,23 +80,26 @@ def setup(
     system: Annotated[
         str, typer.Argument(metavar="NAME", help="A system, site or load generator.", autocompletion=_known)
     ] = "cassandra",
+    version: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="Of a system with a setting `version`: this release.")
+    ] = None,
 ) -> int:
     """Prepare a system or a site with its default settings, or a foreign engine. As root on Debian or Ubuntu, what is
     missing is installed; otherwise the command is named. Returns 0, 2 if there is nothing of that name, 3 if something
     is missing."""
-    return asyncio.run(_set_up(system, message_console()))
+    return asyncio.run(_set_up(system, {} if version is None else {"version": version}, message_console()))
 
 
-async def _set_up(name: str, console: Console) -> int:
+async def _set_up(name: str, settings: Mapping[str, Any], console: Console) -> int:
     begun = time.monotonic()
     try:
-        seam, module, plug_in = _plug_in(name)
+        seam, module, plug_in = _plug_in(name, settings)
     except StudyError as error:
         complain(console, error)
         return EXIT_STUDY
     try:
         with _spoken(f"steelyard.{seam}.{name.replace('-', '_')}", console):
-            await _install(module, console)
+            await _install(module, settings, console)
             await plug_in.prepare()
     except SteelyardError as error:
         complain(console, error)
@@ -104,13 +110,17 @@ async def _set_up(name: str, console: Console) -> int:
     return EXIT_DONE
 
 
-def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
+def _plug_in(name: str, settings: Mapping[str, Any] = NO_SETTINGS) -> tuple[str, ModuleType, Any]:
     """Seam, module and plug-in of a system, or of a site or an engine that can be got ready. Raises StudyError."""
-    if find.is_path(name):
-        return "system", find.find("system", name), default_plug_in("system", name)
-    for seam in KINDS:
-        if name in find.names(seam) and _is_one(seam, name):
-            return seam, find.find(seam, name), default_plug_in(seam, name)
+    seams = ["system"] if find.is_path(name) else [seam for seam in KINDS if name in find.names(seam)]
+    for seam in (one for one in seams if find.is_path(name) or _is_one(one, name)):
+        module = find.find(seam, name)
+        if settings and seam != "system":
+            raise StudyError(f"--version: {name} is no system", "remove it")
+        try:
+            return seam, module, default_plug_in(seam, name, **settings)
+        except ValidationError as error:
+            raise from_validation(error, "system", module.Settings)[0] from None
     known = _known("")
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     lines = [f"did you mean {near[0]!r}?"] if near else []
@@ -119,9 +129,12 @@ def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
     raise StudyError(f"nothing to set up is named {name!r}", "\n".join(lines))
 
 
-async def _install(module: ModuleType, console: Console) -> None:
+async def _install(module: ModuleType, settings: Mapping[str, Any], console: Console) -> None:
     """Missing Debian packages by the module, if installation is allowed. A module may name none."""
-    missing: Sequence[str] = await module.missing_packages() if hasattr(module, "missing_packages") else ()
+    if (of_module := getattr(module, "missing_packages", None)) is None:
+        return
+    chosen = (module.Settings(**settings),) if settings and inspect.signature(of_module).parameters else ()
+    missing: Sequence[str] = await of_module(*chosen)
     if not missing or os.geteuid() != 0 or shutil.which("apt-get") is None:
         return
     argv = ["apt-get", "install", "-y", "--no-install-recommends", *missing]

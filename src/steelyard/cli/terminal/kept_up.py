@@ -7,13 +7,13 @@ for the queuing formula: L = λW", Operations Research 9(3), pages 383 to 387). 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from steelyard.dropin.agent_run import PhaseOutcome
-from steelyard.dropin.shortfall import asked_per_s, due, least_per_s, rate_words
+from steelyard.dropin.shortfall import due, least_per_s, rate_words
 from steelyard.format import number, percent
 from steelyard.wire.record import Done
+from steelyard.wire.schedule import Closed, Schedule, Steady
 
 NS_PER_S: Final = 1e9
 NS_PER_MS: Final = 1e6
@@ -21,7 +21,7 @@ BUSY: Final = 0.9
 """A generator whose busiest thread takes more of its core limits the load."""
 
 
-def kept_up(phase: PhaseOutcome, schedule: Mapping[str, Any]) -> str:
+def kept_up(phase: PhaseOutcome, schedule: Schedule | None) -> str:
     """Sentence on a phase. Carried is what was answered: an error, fast or never sent, is not.
 
     `8 in flight at 2.4 ms carry at most 3,300/s: the offered 20,000/s was not kept up`; empty if the
@@ -31,16 +31,15 @@ def kept_up(phase: PhaseOutcome, schedule: Mapping[str, Any]) -> str:
     if not totals.operations + totals.errors or totals.execution_s <= 0:
         return ""
     busiest = f"its busiest thread at {percent(totals.busiest_thread_fraction)} of a core"
-    if schedule.get("kind") == "closed":
+    if isinstance(schedule, Closed):
         if totals.busiest_thread_fraction > BUSY:
             return f"The generator limited the load, {busiest}: more --workers may carry more."
         return f"The generator kept up, {busiest}. No rate was offered: each thread waits for its answer."
-    rate_per_s = asked_per_s(schedule)
-    return "" if rate_per_s is None else _of_offered(phase, schedule, rate_per_s, busiest)
+    return _of_offered(phase, schedule, busiest) if isinstance(schedule, Steady) else ""
 
 
-def _of_offered(phase: PhaseOutcome, schedule: Mapping[str, Any], rate_per_s: float, busiest: str) -> str:
-    totals = phase.totals
+def _of_offered(phase: PhaseOutcome, schedule: Steady, busiest: str) -> str:
+    totals, rate_per_s, places = phase.totals, schedule.rate_per_s, schedule.in_flight
     ended = totals.operations + totals.errors
     least = least_per_s(totals, rate_per_s)
     offered = f"the offered {rate_words(rate_per_s)}/s"
@@ -51,7 +50,6 @@ def _of_offered(phase: PhaseOutcome, schedule: Mapping[str, Any], rate_per_s: fl
             return f"The generator kept up, {busiest}: {answered} were answered; {lost}."
         return f"The generator kept up, {busiest}, and so did the cluster: {answered}."
     so = f"{offered} was not kept up ({rate_words(totals.rate_per_s)}/s{f'; {lost}' if lost else ''})"
-    places = int(schedule.get("in_flight") or 1)
     mean_ns = phase.histogram("service", outcomes=None).mean_ns
     carried_per_s = places * NS_PER_S / mean_ns if mean_ns else math.inf
     if totals.busiest_thread_fraction > BUSY:

@@ -14,13 +14,16 @@ from steelyard.analysis.inference import percentile_intervals
 from steelyard.cli.terminal.kept_up import kept_up
 from steelyard.cli.terminal.output import Terminal, print_table, say, titled_table
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
-from steelyard.dropin.shortfall import DRAIN_S, asked_per_s
+from steelyard.dropin.shortfall import DRAIN_S
 from steelyard.format import count, data_size, number
 from steelyard.model import cql_statement
 from steelyard.model.estimate import Estimate
 from steelyard.model.outcome import Outcome, is_error
 from steelyard.model.percentiles import BEYOND, needed, supported
+from steelyard.wire.order import Order
+from steelyard.wire.program import Program
 from steelyard.wire.record import Connected, Interval
+from steelyard.wire.schedule import Schedule, steady_per_s
 from steelyard.wire.tables import Histogram
 from steelyard.workload.base import Explanation
 
@@ -111,7 +114,7 @@ Courses = Mapping[str, percentile_intervals.HistogramSeries]
 
 
 def print_outcome(
-    outcome: LoadResult, console: Console, courses: Courses | None = None, schedule: Mapping[str, Any] | None = None
+    outcome: LoadResult, console: Console, courses: Courses | None = None, schedule: Schedule | None = None
 ) -> None:
     """Everything at the end, phase by phase. `schedule`: that of the order, where all phases have the same."""
     for name, phase in outcome.phases.items():
@@ -119,7 +122,7 @@ def print_outcome(
         print_table(_table(name, phase), console)
         for sentence in (*sentences(phase), *percentile_sentences(phase, (courses or {}).get(name))):
             say(console, sentence)
-        if sentence := kept_up(phase, schedule or {}):
+        if sentence := kept_up(phase, schedule):
             say(console, sentence, style="bold")
     for line_ in without(outcome.connected):
         say(console, line_, style="yellow")
@@ -255,11 +258,9 @@ def _worst(histogram: Histogram) -> str:
     return f"at most {number(histogram.max_ns / NS_PER_MS, digits=3, trim=True)} ms"
 
 
-def as_data(
-    outcome: LoadResult, courses: Courses | None = None, schedule: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def as_data(outcome: LoadResult, courses: Courses | None = None, schedule: Schedule | None = None) -> dict[str, Any]:
     """The same as data; times in milliseconds."""
-    asked = asked_per_s(schedule or {})
+    asked = steady_per_s(schedule)
     return {
         "connected": {} if outcome.connected is None else asdict(outcome.connected),
         "interrupted": outcome.interrupted,
@@ -347,9 +348,9 @@ def explanation_table(name: str, explanation: Explanation) -> Table:
     return table
 
 
-def operations(shown_operations: Sequence[Mapping[str, Any]], order: Mapping[str, Any], console: Console) -> None:
+def operations(shown_operations: Sequence[Mapping[str, Any]], order: Order, console: Console) -> None:
     """Operations as `steelyard-agent ops` prints them; statements of a program with their values in place."""
-    texts = {one["name"]: str(one["cql"]) for one in order["workload"].get("statements", ())}
+    texts = {one.name: one.cql for one in order.work.statements} if isinstance(order.work, Program) else {}
     for operation in shown_operations:
         key = operation.get("key", operation["key_number"])
         say(console, f"{operation['index']}  {operation['kind']}  key {key}", style="bold")

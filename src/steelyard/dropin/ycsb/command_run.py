@@ -20,7 +20,9 @@ from steelyard.dropin.ycsb.export_options import TIME_SERIES, Display, display
 from steelyard.dropin.ycsb.order import Compiled, compile_command
 from steelyard.engine_order import POPULATE_SEED
 from steelyard.model.errors import EngineError, StudyError
+from steelyard.wire.order import Ycsb
 from steelyard.wire.record import Connected, Interval
+from steelyard.wire.schedule import steady_per_s
 from steelyard.wire.tables import Sums
 
 EXIT_DONE, EXIT_INSERTION_FAILED, EXIT_INTERRUPTED = 0, 1, 130
@@ -62,11 +64,11 @@ async def _sent(command: Command, compiled: Compiled, shown: Display, out: TextI
         await agent_run.cql(contacts, statements, variables=variables, tls=compiled.target.tls)
     print(f"Starting test. {_intention(compiled, shown)}", file=err, flush=True)
     screen = Screen(shown, compiled.operations, out, err)
-    order = {**compiled.order, "contacts": list(contacts), "interval_s": shown.interval_s}
+    order = compiled.order.model_copy(update={"contacts": contacts, "interval_s": shown.interval_s})
     ended = await _drive(replace(compiled, order=order), screen, variables)
     screen.finish(ended.outcome, ended.cleanup_ns)
     for line in (
-        *shortfall.sentences(ended.outcome.main.totals, order["schedule"], order["stop"]["duration_s"]),
+        *shortfall.sentences(ended.outcome.main.totals, steady_per_s(order.schedule), order.stop.duration_s),
         *_left_out(ended.outcome.connected),
     ):
         print(f"steelyard: {line}", file=err)
@@ -92,12 +94,12 @@ def _left_out(connected: Connected | None) -> list[str]:
 
 def _intention(compiled: Compiled, shown: Display) -> str:
     """A line that describes the load, with the seed that repeats it."""
-    schedule = compiled.order["schedule"]
-    rate = f", {schedule['rate_per_s']:g} operations/s" if "rate_per_s" in schedule else ""
-    seed = compiled.order["seed"]
-    text = f"threadcount={compiled.threads}{rate}, steelyard.workers={compiled.workers}, steelyard.seed={seed}."
-    halves = compiled.order["workload"]["proportions"]["read_modify_write"] > 0
-    if halves and shown.interval != "op" and compiled.order["action"] == "load":
+    order = compiled.order
+    rate_per_s = steady_per_s(order.schedule)
+    rate = "" if rate_per_s is None else f", {rate_per_s:g} operations/s"
+    text = f"threadcount={compiled.threads}{rate}, steelyard.workers={compiled.workers}, steelyard.seed={order.seed}."
+    halves = isinstance(order.work, Ycsb) and order.work.proportions.read_modify_write > 0
+    if halves and shown.interval != "op" and order.action == "load":
         text += " Intended times of reads leave out those within read-modify-writes."
     return text
 
@@ -124,7 +126,7 @@ async def _drive(compiled: Compiled, screen: Screen, variables: dict[str, str]) 
     stop = asyncio.Event()
     answered_ns = time.monotonic_ns()
     failed = False
-    ends_at_error = compiled.order["action"] == "populate" and not compiled.keeps_going
+    ends_at_error = compiled.order.action == "populate" and not compiled.keeps_going
 
     def on_interval(interval: Interval) -> None:
         nonlocal failed
@@ -148,7 +150,7 @@ async def _drive(compiled: Compiled, screen: Screen, variables: dict[str, str]) 
             stop=stop,
         )
     except EngineError as error:
-        target, contacts = compiled.target, compiled.order["contacts"]
+        target, contacts = compiled.target, compiled.order.contacts
 
         async def rows(statements: Sequence[str]) -> Any:
             return await agent_run.cql(contacts, statements, variables=variables, tls=target.tls)

@@ -19,11 +19,13 @@ from steelyard.dropin.contacts import parsed
 from steelyard.dropin.ycsb import property_support
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.values import MOST, Values, wrong
-from steelyard.model.data_model import CQL, Schema
+from steelyard.model.client import Consistency
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError
-from steelyard.model.load import MOST_PER_S, Consistency, Load
+from steelyard.model.load import MOST_PER_S, Load
 from steelyard.node.base import with_port
 from steelyard.system.base import Endpoint
+from steelyard.wire.order import CQL, Order, Tls
 from steelyard.workload import ycsb
 
 READ_TIMEOUT_MS = 12_000
@@ -67,8 +69,8 @@ class Target:
     schema: Schema
     user: str | None
     password: str | None
-    tls: dict[str, str] | None = None
-    """Encryption options as in the order; None: connections are not encrypted."""
+    tls: Tls | None = None
+    """Encryption of connections; None: none."""
 
     def statements(self, replication_factor: int) -> tuple[str, ...]:
         """CQL that creates keyspace and table."""
@@ -79,7 +81,7 @@ class Target:
 class Compiled:
     """A compiled command. `operations` None: until the time is over."""
 
-    order: dict[str, Any]
+    order: Order
     target: Target
     threads: int
     workers: int
@@ -103,7 +105,7 @@ def compile_command(command: Command, seed: int) -> Compiled:
     if operations is None and duration_s is None:
         read = values.text("operationcount")
         raise wrong("operationcount", read, ("at least 1",), "and maxexecutiontime is not set")
-    workload = ycsb.Core("ycsb", _settings(command, values, operations or 0))
+    workload = ycsb.Core("ycsb", _settings(command, values, operations or 0), target.schema)
     load = Load(
         schedule="closed" if rate is None else "constant",
         threads=threads,
@@ -116,12 +118,9 @@ def compile_command(command: Command, seed: int) -> Compiled:
     schema = target.schema
     endpoint = Endpoint(CQL, target.contacts, schema.keyspace, schema.table)
     order = engine_order.measure(load, endpoint, schema, workload, values.integer("steelyard.seed", seed, 0, 2**63 - 1))
-    if command.action == "load":
-        order["action"] = "populate"
-    if target.tls is not None:
-        order["tls"] = target.tls
+    action = "populate" if command.action == "load" else "load"
     return Compiled(
-        order=order,
+        order=order.model_copy(update={"action": action, "tls": target.tls}),
         target=target,
         threads=threads,
         workers=values.integer("steelyard.workers", agent_run.workers_for(threads, rate), 1, 1024),
@@ -161,7 +160,7 @@ def _target(values: Values) -> Target:
     return Target(contacts, schema, user, values.text("cassandra.password") if user else None, _tls(values))
 
 
-def _tls(values: Values) -> dict[str, str] | None:
+def _tls(values: Values) -> Tls | None:
     """Encryption options. Java reads certificates from JVM options; here they are properties."""
     given = {name: values.text(f"steelyard.tls.{name}") for name in TLS if f"steelyard.tls.{name}" in values}
     if not values.boolean("cassandra.useSSL", False):
@@ -170,7 +169,7 @@ def _tls(values: Values) -> dict[str, str] | None:
         return None
     if "verify" in given:
         given["verify"] = values.choice("steelyard.tls.verify", "full", ("full", "chain", "none"))
-    return given
+    return Tls.model_validate(given)
 
 
 def _consistency(values: Values, kind: str) -> str:
@@ -225,7 +224,7 @@ def _beyond(start: int, count: int, records: int) -> StudyError:
 def _settings(command: Command, values: Values, operations: int) -> ycsb.Settings:
     """The workload settings. Our workload's model checks every bound; errors use YCSB's names."""
     start, count = _span(command, values)
-    given: dict[str, Any] = {"insert_start": start, "records": count}
+    given: dict[str, Any] = {"insert_start": start, "records": count, "validate_fraction": 0.0}
     for ours, name in PROPERTIES.items():
         if ours not in COMPUTED and name in values:
             given[ours] = values.boolean(name, False) if name.endswith("allfields") else values.text(name)

@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
+from steelyard.model.cost import Cost
 from steelyard.model.percentiles import needed
 from steelyard.model.response import Better, Measured, Response
 
@@ -75,6 +76,12 @@ def probe_of(name: str) -> str:
     """The probe that a study runs for a response of samples; empty for any other response."""
     measure = of(name).measure
     return "" if measure is None else measure.probe
+
+
+def gain_error_percent(name: str, cost: Cost) -> float:
+    """Standard uncertainty of the meters' gain in a response, in percent; 0 for what no meter of power reads."""
+    measure = of(name).measure
+    return cost.gain_error_percent if measure is not None and measure.power and unit_of(name) != "s" else 0.0
 
 
 def compute(measured: Measured) -> dict[str, float | int | None]:

@@ -18,6 +18,6 @@ RESPONSES = (
         source="study",
         less_is_better=True,
         on_page=False,
-        order=170,
+        order=172,
     ),
 )

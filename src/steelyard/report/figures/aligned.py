@@ -58,7 +58,7 @@ def curves(this: View) -> Figure | None:
     keys = [Key("mean over trials", OWN, dash="")]
     keys += [Key(each, OWN, "" if each.endswith(NO_BAND) else "square") for each in words]
     if any(row.control is not None for row in rows):
-        keys.append(Key("control, same seconds", CONTROL, dash=CONTROL_DASH))
+        keys.append(Key("control", CONTROL, dash=CONTROL_DASH))
     keys += [Key("decision", INK, dash=""), Key("a node in service, or left (median)", INK, dash=ARRIVAL_DASH)]
     title = "Around the decision to change the size"
     caption = _caption(rows, len(groups))
@@ -78,9 +78,9 @@ def _caption(rows: Curve, panels: int) -> str:
         text += "A pointwise band holds it in each second alone, so that no difference may be read from it. "
     if ratios := list(dict.fromkeys(row.ratio_band for row in rows if row.ratio_band)):
         text += (
-            f"Lower plots: the ratio to the control in the same seconds ({listed(ratios)}), which is the one to "
-            "believe: what both have, as a load that changes, is not in it. Where a policy follows one of these "
-            "responses, it chose a moment at which that was high or low also by chance; the control's was not chosen. "
+            f"Lower plots: the ratio to the control ({listed(ratios)}), which is the one to believe: what both have, "
+            "as a load that changes, is not in it. Where a policy follows a response, the control's seconds count from "
+            "the moment at which it would have acted there, too; controls in which it would not have are left out. "
         )
     others = {label(row.treatment): row.used - row.n for row in rows if row.n < row.used}
     if others:

@@ -27,17 +27,12 @@ from steelyard.model.trial import ClockOffset, TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.progress.reason_words import other_limits
 from steelyard.reading.report_input import ReportInput
-from steelyard.report.prose import activity_words
+from steelyard.report.prose import activity_words, client_words
 
 MS_PER_S: Final = 1000
 SHARED_WORDS: Final = {
-    "cpu": "processor",
-    "memory": "memory",
-    "disk": "disk",
-    "network": "network",
-    "kernel": "kernel",
-    "clock": "clock",
-}
+    "cpu": "processor", "memory": "memory", "disk": "disk", "network": "network", "kernel": "kernel", "clock": "clock",
+}  # fmt: skip
 HARDWARE: Final = {
     "cpu_model": "processor", "cores": "cores", "memory_mb": "memory (MB)", "kernel": "kernel",
     "virtualisation": "virtualisation",
@@ -45,6 +40,7 @@ HARDWARE: Final = {
 }  # fmt: skip
 """Facts that readers of a paper need, with their names in the text."""
 LINE: Final = 100
+NO_FACTS: Final[Mapping[str, Mapping[str, str]]] = {}
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class Fact:
 def paragraph(page_input: ReportInput) -> str:
     """The whole text: paragraphs with lines of at most 100 characters, ready for a methods section."""
     paragraphs = [
-        *method(page_input.study, page_input.plan, page_input.records, page_input.results),
+        *method(page_input.study, page_input.plan, page_input.records, page_input.results, page_input.facts),
         _named_levels(page_input.study),
         _hardware(page_input.facts),
         _settings(page_input),
@@ -103,13 +99,19 @@ def _artefacts(page_input: ReportInput) -> str:
     )
 
 
-def method(study: Study, plan: Plan | None, records: Sequence[TrialRecord], results: Results) -> tuple[str, ...]:
+def method(
+    study: Study,
+    plan: Plan | None,
+    records: Sequence[TrialRecord],
+    results: Results,
+    facts: Mapping[str, Mapping[str, str]] = NO_FACTS,
+) -> tuple[str, ...]:
     """Paragraphs: system and data, load, design and order, exclusions, analysis, dates and versions."""
     return tuple(
         paragraph
         for paragraph in (
             _system(study, records),
-            _load(study),
+            _load(study, client_words.consistency(study, facts)),
             _design(study, plan, results),
             _validity(study, records, results),
             _analysis(study, results),
@@ -202,7 +204,7 @@ def shared(records: Sequence[TrialRecord]) -> str:
     return listed([SHARED_WORDS.get(share, share) for share in ordered])
 
 
-def _load(study: Study) -> str:
+def _load(study: Study, consistency: str) -> str:
     load = study.load
     amount = (
         " or ".join(
@@ -222,10 +224,6 @@ def _load(study: Study) -> str:
     else:
         how = _how(load, load)
     workloads = study.values_of(("workload", "workload.name"), study.workload.name)
-    consistencies = [
-        listed([str(level) for level in study.values_of([f"load.{name}"], getattr(load, name))], "or")
-        for name in ("read_consistency", "write_consistency")
-    ]
     kind_word = "workload" if len(workloads) == 1 else "workloads"
     settings = {name: value for name, value in study.workload.settings.items() if name != "name"}
     data = (
@@ -237,8 +235,7 @@ def _load(study: Study) -> str:
     return (
         f"One trial is {amount} of {kind_word} {listed([str(level) for level in workloads])}{data}, driven by the "
         f"engine “{load.engine}” "
-        f"in {how}{warm}. Reads asked for consistency {consistencies[0]}, writes for {consistencies[1]}; "
-        "an operation "
+        f"in {how}{warm}. {f'{consistency}; an' if consistency else 'An'} operation "
         f"without an answer after {load.timeout_ms:,} ms counts as an error."
     )
 

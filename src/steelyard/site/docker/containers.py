@@ -83,10 +83,18 @@ def bridge_name(identity: str) -> str:
 
 
 def create_words(
-    node: Node, identity: str, image: str, mounts: Sequence[str], limits: Limits, on_network: Sequence[str]
+    node: Node,
+    identity: str,
+    image: str,
+    mounts: Sequence[str],
+    limits: Limits,
+    on_network: Sequence[str],
+    *,
+    filtered: bool = True,
 ) -> list[str]:
     """Arguments for the client that start a node's container, whose first process only waits. Pure, except that it
-    reads this process's user and limit of open files, which nodes of other sites inherit."""
+    reads this process's user and limit of open files, which nodes of other sites inherit. Without `filtered` programs
+    may use every system call."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     labels = {name: node.environment[name] for name in (lease_records.MARKER, lease_records.RECORD_MARKER)}
     return [
@@ -96,6 +104,7 @@ def create_words(
         *("--cgroupns", "host", "--log-driver", "none", "--ulimit", f"nofile={soft}:{hard}"),
         # Programs inside own their files, bind high ports and signal their own processes, which needs no capability.
         *("--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
+        *(() if filtered else ("--security-opt", "seccomp=unconfined")),
         *on_network,
         *(word for text in mounts for word in ("--mount", text)),
         *limit_words(limits),

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from steelyard.model.value import Value
+from steelyard.model.value import Value, later
 
 
 class Settings(Value):
@@ -33,6 +33,9 @@ class Settings(Value):
     mounts: tuple[str, ...] = ()
     """Further paths of this machine that containers see, read-only, under the same names: a build of the system, for
     example. The agent, every Java and Steelyard's cache are always among them."""
+    user_namespaces: bool = later(False)
+    """Whether programs in containers may create user namespaces, as a server that refuses root needs where the study
+    runs as root (`postgresql`). Docker's filter of system calls is then off."""
     subnet: str = Field(default="10.114", pattern=r"^\d{1,3}\.\d{1,3}$")
     """First two octets of the nodes' addresses with network bridge; with network host, the second one follows 127."""
 

@@ -123,7 +123,10 @@ class ContainerSteps:
         if self._settings.network == "bridge":
             on_network = ["--network", docker_containers.network_name(identity), "--ip", node.address]
         limits = _limits(self._settings, node, index)
-        words = docker_containers.create_words(node, identity, self._image, mounts, limits, on_network)
+        filtered = not self._settings.user_namespaces
+        words = docker_containers.create_words(
+            node, identity, self._image, mounts, limits, on_network, filtered=filtered
+        )
         await docker_daemon.ask(self.daemon, identity, *words, timeout_s=docker_containers.CREATE_TIMEOUT_S)
 
     async def _complete(self) -> None:

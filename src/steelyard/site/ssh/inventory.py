@@ -20,6 +20,7 @@ from steelyard.model.value import Value
 from steelyard.tomlfile.parse import parsed, text_of
 from steelyard.tomlfile.positions import key_lines, line_of
 from steelyard.tomlfile.problems import from_validation, problem, raise_all
+from steelyard.tomlfile.validated import validated
 
 WHAT = "inventory"
 DEFAULT_FOLDER = "~/.cache/steelyard"
@@ -129,7 +130,7 @@ def of_toml(text: str, path: str) -> Inventory:
     tree = parsed(text, path)
     lines = key_lines(text)
     try:
-        file = _File.model_validate(tree)
+        file = validated(_File, tree)
     except ValidationError as error:
         raise_all(from_validation(error, "", _File), path, lambda key: line_of(lines, key))
         raise

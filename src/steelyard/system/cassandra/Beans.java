@@ -5,6 +5,8 @@
 //        Beans compiled - [PASSWORD_FILE ADDRESS:PORT]...    prints ADDRESS:PORT MILLISECONDS for each: its compiler's time
 //        Beans decommission - [PASSWORD_FILE ADDRESS:PORT=FORCE]...    returns when the node has left; FORCE: true or false
 //        Beans assassinate - [PASSWORD_FILE ADDRESS:PORT=NODE]...    has all nodes forget NODE, an address, which is down
+//        Beans refresh KEYSPACE [PASSWORD_FILE ADDRESS:PORT=TABLE]...    before 4.0: loads what is in the table's folder
+//        Beans read BEAN#ATTRIBUTE[;BEAN#ATTRIBUTE]... [PASSWORD_FILE ADDRESS:PORT]...    prints ADDRESS:PORT NUMBER,NUMBER...
 //        Beans cleanup KEYSPACE [PASSWORD_FILE ADDRESS:PORT]...
 // The file holds the user and the password of that node's beans, as Java's own password files do: a command line is seen by
 // everybody.
@@ -20,6 +22,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import javax.management.InstanceNotFoundException;
 import javax.management.MBeanServerConnection;
 import javax.management.ObjectName;
 import javax.management.remote.JMXConnector;
@@ -83,6 +86,15 @@ public final class Beans {
             } else if (what.equals("compiled")) {
                 ObjectName compiler = new ObjectName("java.lang:type=Compilation");
                 System.out.println(contact + " " + beans.getAttribute(compiler, "TotalCompilationTime"));
+            } else if (what.equals("read")) {
+                List<String> numbers = new ArrayList<>();
+                for (String name : keyspace.split(";")) {
+                    numbers.add(Double.toString(read(beans, name.split("#"))));
+                }
+                System.out.println(contact + " " + String.join(",", numbers));
+            } else if (what.equals("refresh")) {
+                Object[] values = {keyspace, target[1]};
+                beans.invoke(STORAGE, "loadNewSSTables", values, new String[] {"java.lang.String", "java.lang.String"});
             } else if (what.equals("decommission")) {
                 Object[] values = {Boolean.valueOf(target[1])};
                 beans.invoke(STORAGE, "decommission", values, new String[] {"boolean"});
@@ -98,6 +110,15 @@ public final class Beans {
             throw new Exception(contact + ": " + what + ": " + error, error);
         }
         return null;
+    }
+
+    // A pool without tasks so far has no beans yet.
+    private static double read(MBeanServerConnection beans, String[] beanAndAttribute) throws Exception {
+        try {
+            return Watch.number(beans.getAttribute(new ObjectName(beanAndAttribute[0]), beanAndAttribute[1]), "");
+        } catch (InstanceNotFoundException missing) {
+            return 0;
+        }
     }
 
     private static void flush(MBeanServerConnection beans, String keyspace, String[] tables) throws Exception {

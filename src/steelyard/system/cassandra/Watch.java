@@ -7,6 +7,7 @@
 
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -19,13 +20,18 @@ import javax.management.openmbean.CompositeData;
 import javax.management.remote.rmi.RMIConnector;
 
 public final class Watch {
-    private record Wanted(String name, ObjectName bean, String attribute, String key) {
-        static Wanted of(String word) throws Exception {
+    private static final class Wanted {
+        final String name, attribute, key;
+        final ObjectName bean;
+
+        Wanted(String word) throws Exception {
             // Names of beans contain '=', so the first one ends the name.
             int equals = word.indexOf('=');
             String[] parts = word.substring(equals + 1).split("#");
-            String key = parts.length > 2 ? parts[2] : "";
-            return new Wanted(word.substring(0, equals), new ObjectName(parts[0]), parts[1], key);
+            name = word.substring(0, equals);
+            bean = new ObjectName(parts[0]);
+            attribute = parts[1];
+            key = parts.length > 2 ? parts[2] : "";
         }
     }
 
@@ -37,7 +43,7 @@ public final class Watch {
             if (words[i].equals("--")) {
                 groups.add(new ArrayList<>());
             } else {
-                groups.get(groups.size() - 1).add(Wanted.of(words[i]));
+                groups.get(groups.size() - 1).add(new Wanted(words[i]));
             }
         }
         List<Thread> threads = new ArrayList<>();
@@ -81,8 +87,8 @@ public final class Watch {
 
         Group(MBeanServerConnection server, List<Wanted> wanted) throws Exception {
             for (Wanted each : wanted) {
-                boolean pattern = each.bean().isPattern();
-                beans.put(each, List.copyOf(pattern ? server.queryNames(each.bean(), null) : Set.of(each.bean())));
+                boolean pattern = each.bean.isPattern();
+                beans.put(each, List.copyOf(pattern ? server.queryNames(each.bean, null) : Set.of(each.bean)));
             }
             before = values(server, beans);
             beforeNs = System.nanoTime();
@@ -124,9 +130,9 @@ public final class Watch {
             double sum = 0;
             try {
                 for (ObjectName bean : each.getValue()) {
-                    sum += number(server.getAttribute(bean, wanted.attribute()), wanted.key());
+                    sum += number(server.getAttribute(bean, wanted.attribute), wanted.key);
                 }
-                values.put(wanted.name(), sum);
+                values.put(wanted.name, sum);
             } catch (InstanceNotFoundException missing) {
                 // This server has no such bean, or not yet: its numbers are left out.
             }
@@ -134,12 +140,15 @@ public final class Watch {
         return values;
     }
 
-    private static double number(Object value, String key) {
-        if (value instanceof CompositeData data && !key.isEmpty()) {
-            return number(data.get(key), "");
+    static double number(Object value, String key) {
+        if (value instanceof CompositeData && !key.isEmpty()) {
+            return number(((CompositeData) value).get(key), "");
         }
-        if (value instanceof Map<?, ?> map) {
-            return map.values().stream().mapToDouble(each -> number(each, "")).sum();
+        if (value instanceof Collection) {
+            return ((Collection<?>) value).size();
+        }
+        if (value instanceof Map) {
+            return ((Map<?, ?>) value).values().stream().mapToDouble(each -> number(each, "")).sum();
         }
         return ((Number) value).doubleValue();
     }

@@ -75,7 +75,7 @@ async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Pa
     """The archive, created if necessary by starting and stopping one node on a loopback address. It only saves time: if
     that fails, `say` reports it and the system starts without an archive."""
     target = archive(folder, java, jars)
-    if target.server.is_file():
+    if target.server.is_file() or not settings.line.archive:
         return target
     async with locked(folder):
         # Another process may have created it while this one waited.

@@ -5,16 +5,15 @@ that is among Cassandra's own jars."""
 from __future__ import annotations
 
 import hashlib
-import shutil
-import tempfile
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 from steelyard.model.errors import CommandFailed, SystemFault
+from steelyard.node import fetch
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.system.cassandra._jars import Say, locked
+from steelyard.system.cassandra._jars import Say, fault
 from steelyard.system.cassandra._java import Java
 
 SOURCES = ("Beans.java", "Watch.java")
@@ -27,28 +26,20 @@ CALL_TIMEOUT_S = 120.0
 async def ensure(folder: Path, java: Java, jars: Sequence[Path], say: Say) -> Path:
     """Folder of the compiled classes, below `folder`. Raises SystemFault if there is no compiler or it fails."""
     sources = {name: (resources.files(__package__) / name).read_bytes() for name in SOURCES}
-    target = folder / f"beans-{hashlib.sha256(b''.join(sources.values())).hexdigest()[:12]}"
-    if target.is_dir():
-        return target
     compiler = next((jar for jar in jars if jar.name.startswith(COMPILER_JAR)), None)
-    if compiler is None:
-        raise SystemFault("ecj not found among Cassandra's jars", "use a complete release", system="cassandra")
-    async with locked(folder):
-        if target.is_dir():
-            return target
+
+    async def compiled(into: Path) -> None:
+        if compiler is None:
+            raise SystemFault("ecj not found among Cassandra's jars", "use a complete release", system="cassandra")
         say("compiling the client of Cassandra's management beans")
-        temporary = Path(tempfile.mkdtemp(prefix="beans.tmp-", dir=folder))
-        try:
-            for name, source in sources.items():
-                (temporary / name).write_bytes(source)
-            words = ["-17", "-d", str(temporary), *(str(temporary / name) for name in SOURCES)]
-            argv = [str(java.path), "-XX:TieredStopAtLevel=1", "-cp", str(compiler), COMPILER, *words]
-            await run(None, argv, timeout_s=COMPILE_TIMEOUT_S)
-            temporary.chmod(0o755)
-            temporary.rename(target)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-    return target
+        for name, source in sources.items():
+            (into / name).write_bytes(source)
+        words = ["-11", "-d", str(into), *(str(into / name) for name in SOURCES)]
+        argv = [str(java.path), "-XX:TieredStopAtLevel=1", "-cp", str(compiler), COMPILER, *words]
+        await run(None, argv, timeout_s=COMPILE_TIMEOUT_S)
+
+    name = f"beans-{hashlib.sha256(b''.join(sources.values())).hexdigest()[:12]}"
+    return await fetch.once(folder, name, fault, compiled)
 
 
 async def call(

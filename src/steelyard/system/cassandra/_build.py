@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-RELEASE = re.compile(r"5\.0\.\d+")
+from steelyard.system.cassandra._lines import VERSION_PATTERN
+
+RELEASE = re.compile(VERSION_PATTERN)
 LABELLED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._+-]*)=([^,=]+)")
 SERVER_JAR = re.compile(r"(?:cassandra-all|apache-cassandra)-(\d.*)\.jar")
 HASH_CHARS = 16

@@ -89,7 +89,8 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
     The first nodes are all seeds, know their tokens and do not bootstrap, so that a ring starts in parallel. A node
     that is not among its `peers` joins them.
     """
-    storage = Folders(node.folder).storage
+    storage, line = Folders(node.folder).storage, settings.line
+    seeds = [with_port(peer.address, settings.storage_port) if line.units else peer.address for peer in peers]
     asked: dict[str, Any] = {
         "cluster_name": "steelyard",
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
@@ -97,7 +98,7 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
         "seed_provider": [
             {
                 "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
-                "parameters": [{"seeds": ",".join(with_port(peer.address, settings.storage_port) for peer in peers)}],
+                "parameters": [{"seeds": ",".join(seeds)}],
             }
         ],
         "endpoint_snitch": "SimpleSnitch",
@@ -117,7 +118,7 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
     }
     if settings.client_tls:
         asked["client_encryption_options"] = client_encryption(node)
-    return {**asked, **settings.yaml}
+    return {**line.written(asked), **settings.yaml}
 
 
 def joins(node: Node, peers: Sequence[Node]) -> bool:
@@ -243,6 +244,7 @@ def server_argv(
         "java.io.tmpdir": str(folders.root / "tmp"),
         "java.net.preferIPv4Stack": "false" if ":" in node.address else "true",
         "io.netty.tryReflectionSetAccessible": "true",
+        **settings.line.properties,
     }
     return [
         str(java),

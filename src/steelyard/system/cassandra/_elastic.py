@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from steelyard.system.cassandra import _config, _joining, _process, _state
 from steelyard.system.cassandra._settings import Settings
 from steelyard.system.cassandra._system import MOST_LOG_BYTES, Cassandra
 from steelyard.system.join_marks import JOIN_LINES, LEAVE_LINES, Patterns
+from steelyard.system.one_at_a_time import HINT, OneAtATime
 
 POLL_S = 0.25
 POLL_ELSEWHERE_S = 1.0
@@ -31,7 +31,6 @@ QUARANTINE_GRACE_S = 2.0
 SYSTEM_COPIES = 3
 """Copies of `system_distributed`: if fewer nodes remain, Cassandra lets a node leave only by force."""
 LAST_LINES = 6
-ONE_AT_A_TIME = "one node joins or leaves at a time: wait until the other has finished"
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ class ElasticCassandra(Cassandra):
 
     def __init__(self, settings: Settings, cache_folder: Path) -> None:
         super().__init__(settings, cache_folder)
-        self._under_way = ""
+        self._alone = OneAtATime(self.name)
         self._failed: dict[str, Node] = {}
         """By address: nodes whose join ended early, so that the members may count them as joining."""
         self._quarantined_until: dict[str, float] = {}
@@ -141,16 +140,6 @@ class ElasticCassandra(Cassandra):
             raise await _with_last_lines(node, "it has not left the ring")
         return own.report.sent_bytes
 
-    @asynccontextmanager
-    async def _alone(self, node: Node, moves: str) -> AsyncIterator[None]:
-        if self._under_way:
-            raise _fault(node, f"refused while {self._under_way}", ONE_AT_A_TIME)
-        self._under_way = f"{node.name} {moves}"
-        try:
-            yield
-        finally:
-            self._under_way = ""
-
     async def _forget_failed(self, members: Sequence[Node]) -> None:
         """Have the members forget nodes whose join ended early. Until then they refuse any other join, for five
         minutes."""
@@ -178,9 +167,7 @@ class ElasticCassandra(Cassandra):
         answers = await together(self._ask(member, *_joining.VIEW) for member in members)
         for member, (gossip, streams) in zip(members, answers, strict=True):
             if reason := _joining.movement(addresses, gossip, streams):
-                raise _fault(
-                    node, f"it can neither join nor leave now: as {member.name} sees it, {reason}", ONE_AT_A_TIME
-                )
+                raise _fault(node, f"it can neither join nor leave now: as {member.name} sees it, {reason}", HINT)
 
     async def _refuse_failure(self, own: _Log) -> None:
         if not await self._lives(own.node):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.model.data_model import CQL, Schema, Table
+from steelyard.model.data_model import Schema, Table
 from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.load import Load
 from steelyard.model.replication import replication_problems
@@ -24,6 +24,7 @@ from steelyard.system.base import ClusterTimes, Endpoint
 from steelyard.system.cassandra import _cql, _estimates, _facts, _state
 from steelyard.system.cassandra._contact import contact_of
 from steelyard.system.cassandra._settings import Settings, TableOption
+from steelyard.wire.order import CQL
 
 KEYSPACE = "steelyard"
 """The keyspace of a study that names none."""

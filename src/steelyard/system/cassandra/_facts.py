@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from steelyard.model.facts import PROMISE
 from steelyard.model.secret import is_reference, looks_secret
 
 SIZE = re.compile(r"^(\d+)(B|KiB|MiB|GiB)$")
@@ -29,6 +30,9 @@ WORDS = {"true": "true", "false": "false", "null": "null", "none": "null"}
 
 OLD_NAMES = re.compile(r"_in_(ms|s|mb|kb|min|minutes|seconds|bytes|ns)$|_(ms|mb|kb)$|_(mb|kb|megabits)_per_sec$")
 """Names from before 4.1, which the node still lists along with the new names that have units in their values."""
+
+NOT_SHOWN = "not shown"
+"""Value of a setting that a node lists, but not with its value."""
 
 DEPARTURES = {
     "memory lock": "off: as root Cassandra would lock its whole heap; the laboratory takes CAP_IPC_LOCK away",
@@ -85,12 +89,24 @@ def flatten(asked: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def in_force(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """`system_views.settings` by name, without former names and without settings that have no value."""
+def in_force(rows: Iterable[Mapping[str, Any]], *, units: bool = True) -> dict[str, str]:
+    """`system_views.settings` by name, without settings that have no value, and without former names where values have
+    `units`."""
     return {
         str(row["name"]): str(row["value"])
         for row in rows
-        if row["value"] is not None and not OLD_NAMES.search(str(row["name"]))
+        if row["value"] is not None and not (units and OLD_NAMES.search(str(row["name"])))
+    }
+
+
+def promises(force: Mapping[str, str]) -> dict[str, str]:
+    """Promise of commits and reads under settings in force, and the use of memory. Pure."""
+    how, every = force.get("commitlog_sync", "not listed"), force.get("commitlog_sync_period", "")
+    disk = f"synced to the disk every {every}" if how == "periodic" and every else "synced to the disk by then"
+    return {
+        f"{PROMISE}cassandra": "Cassandra acknowledges a write once as many replicas as the client asks for have it in "
+        f"memory and in their log, {disk} (commitlog_sync = {how}); a write is one row, of which the newest time stamp "
+        "counts, a read asks as many replicas as the client says, and memory is a buffer of the disk."
     }
 
 
@@ -107,7 +123,7 @@ def compare(asked: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict
         # A class may be requested by its name alone; the node lists it with its parameters.
         key = next((one for one in (name, f"{name}.class_name") if one in listed), None)
         if key is not None:
-            if normal(listed[key]) != normal(value):
+            if listed[key] != NOT_SHOWN and normal(listed[key]) != normal(value):
                 differing[name] = (str(value), str(listed[key]))
         elif not _within(name, value, listed):
             differing[name] = (str(value), "not listed")
@@ -119,7 +135,7 @@ def _within(name: str, value: Any, listed: Mapping[str, Any]) -> bool:
     while "." in name:
         name = name.rpartition(".")[0]
         if name in listed:
-            return str(value) in str(listed[name])
+            return listed[name] == NOT_SHOWN or str(value) in str(listed[name])
     return False
 
 

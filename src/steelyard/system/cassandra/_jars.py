@@ -18,9 +18,6 @@ from steelyard.system.cassandra._java import Java
 from steelyard.system.cassandra._settings import Settings
 
 Say = fetch.Say
-SIZE = "about 66 MB"
-"""Size of the download of a release."""
-
 COMPLETE = "complete"
 SHIPPED = "jars-{version}.sha256"
 """List of checksums of a version; others have one of their own from their first use on."""
@@ -36,6 +33,11 @@ def folder_of(settings: Settings, cache_folder: Path) -> Path:
         f"{source.resolve()} {source.stat().st_mtime_ns} {source.stat().st_size}" if source.exists() else str(source)
     )
     return cache_folder / f"cassandra-named-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
+
+
+def size_of(settings: Settings) -> str:
+    """Size of the download of a release."""
+    return f"about {settings.line.mb} MB"
 
 
 def shipped_list(settings: Settings) -> str | None:
@@ -92,7 +94,7 @@ async def ensure(settings: Settings, cache_folder: Path, java: Java, say: Say) -
         try:
             build = settings.build
             if build.files is None:
-                await _from_maven(str(build.release), java, temporary, say)
+                await _from_maven(settings, java, temporary, say)
                 _release(settings, cache_folder).check_fetched(list(temporary.glob("*.jar")))
             else:
                 await asyncio.to_thread(_from_tarball, build.files, temporary)
@@ -134,10 +136,11 @@ def _from_tarball(source: Path, into: Path) -> None:
         ) from error
 
 
-async def _from_maven(version: str, java: Java, into: Path, say: Say) -> None:
+async def _from_maven(settings: Settings, java: Java, into: Path, say: Say) -> None:
     """Run `mvn dependency:copy-dependencies` with the pom of this package."""
+    version = settings.build.release
     otherwise = "set system.jars to a folder of jars or a tarball"
-    maven = fetch.Maven(f"Cassandra {version}", SIZE, otherwise, fault)
+    maven = fetch.Maven(f"Cassandra {version}", size_of(settings), otherwise, fault)
     pom = (resources.files(__package__) / "pom.xml").read_bytes()
-    options = [f"-Dcassandra.version={version}", "-DincludeScope=runtime"]
+    options = [f"-Dcassandra.version={version}", "-DincludeScope=runtime", *settings.line.maven]
     await maven.copy(pom, options, into, java.home, say)

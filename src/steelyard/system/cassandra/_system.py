@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.model.data_model import CQL, Schema
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.finding import Finding
 from steelyard.model.load import Load
@@ -37,6 +37,7 @@ from steelyard.system.cassandra import (
     _tls,
 )
 from steelyard.system.cassandra._settings import Settings
+from steelyard.wire.order import CQL
 
 STOP_TIMEOUT_S = 30.0
 AGREEMENT_TIMEOUT_S = 30.0
@@ -71,11 +72,11 @@ class Installed:
 
 
 class Cassandra:
-    """Cassandra 5.0; implements `System` and all abilities of `steelyard.system.base`."""
+    """Cassandra; implements `System` and all abilities of `steelyard.system.base`."""
 
     name = "cassandra"
     protocol = CQL
-    offers = ("cql", "gc_log", "jmx", "jmx_password_file", "java", "beans")
+    offers: tuple[str, ...] = ("cql", "gc_log", "jmx", "jmx_password_file", "java", "beans")
 
     def __init__(self, settings: Settings, cache_folder: Path) -> None:
         self.settings = settings
@@ -97,7 +98,7 @@ class Cassandra:
     async def fetch(self, say: _jars.Say) -> Prepared:
         """Like `prepare`, with progress messages to `say`; returns the prepared parts."""
         if self._prepared is None:
-            java = await _java.find()
+            java = await _java.ensure(self.settings.line, self._cache_folder, say)
             jars = await _jars.ensure(self.settings, self._cache_folder, java, say)
             checksums = await in_a_thread(lambda: _jars.checked(self.settings, self._cache_folder, jars, say))
             folder = _jars.folder_of(self.settings, self._cache_folder)
@@ -152,6 +153,10 @@ class Cassandra:
         # Reading the log is cheap; the node is only queried when the log shows that it will answer.
         if not (await self._seen(node, members)).ready:
             return False
+        return await self._sees(node, members)
+
+    async def _sees(self, node: Node, members: int) -> bool:
+        """Whether the node itself says so."""
         try:
             gossip, peers, outbound = await _cql.ask(
                 node,
@@ -208,40 +213,34 @@ class Cassandra:
 
     async def facts(self, node: Node) -> Mapping[str, str]:
         """Versions, heap and collector in force, every setting as listed by the node, and how our start differs."""
-        local, properties, settings = await self._ask(
-            node,
-            "SELECT release_version FROM system.local",
-            "SELECT name, value FROM system_views.system_properties",
-            "SELECT name, value FROM system_views.settings",
-        )
-        system = {str(row["name"]): str(row["value"]) for row in properties}
+        version, java, settings = await self._in_force(node)
+        units = self.settings.line.units
         line = await _process.command_line(node)
         joined = _config.joins(node, self._peers.get(node.folder, (node,)))
         departures = _facts.departures(joined=joined, ring_delay_ms=self.settings.ring_delay_ms)
+        listed = _facts.in_force(settings, units=units)
         return {
-            "version": str(local[0]["release_version"]),
+            "version": version,
             "jars": (await self.fetch(log.info)).jars_hash,
-            "java": f"{system.get('java.vm.name', '')} {system.get('java.version', '')}".strip(),
+            "java": java,
             "heap": _facts.option(line, "-Xmx") or "",
             "collector": await _process.collector(node),
             "jvm options": " ".join(word for word in line if word.startswith(("-X", "-ea"))),
-            **{f"setting {name}": value for name, value in _facts.in_force(settings).items()},
+            **{f"setting {name}": value for name, value in listed.items()},
             **{f"departs: {what}": how for what, how in departures.items()},
+            **_facts.promises(listed),
+            **self.settings.line.facts,
         }
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
         """Settings in force that differ from those requested: the node's yaml, heap, collector, tables."""
         peers = self._peers.get(node.folder, (node,))
-        local, settings = await self._ask(
-            node,
-            "SELECT release_version FROM system.local",
-            "SELECT name, value FROM system_views.settings",
-        )
+        version, _, settings = await self._in_force(node)
         differences = _facts.compare(_config.yaml_of(self.settings, node, peers), settings)
         asked = {"version": self.version, "heap": f"{self.settings.heap_mb} MiB", "collector": self.settings.gc}
         heap = _facts.heap_mb(_facts.option(await _process.command_line(node), "-Xmx") or "")
         force = {
-            "version": str(local[0]["release_version"]),
+            "version": version,
             "heap": f"{heap:g} MiB" if heap is not None else "unknown",
             "collector": await _process.collector(node),
         }
@@ -309,11 +308,7 @@ class Cassandra:
         staged = await together(
             self._snapshots.stage(node, schema, key, sizes) for node, sizes in zip(nodes, kept_files, strict=True)
         )
-        targets = {
-            node.name: [f"{self._beans_of(node)}={table}={folder}" for table, folder in folders.items()]
-            for node, folders in zip(nodes, staged, strict=True)
-        }
-        await self._call(nodes, "import", schema.keyspace, targets)
+        await self._take_in(nodes, schema, staged)
 
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Empty the tables on all nodes."""
@@ -335,10 +330,11 @@ class Cassandra:
     def notes(self) -> Sequence[str]:
         """Notes if this version is not on this machine yet, and if no checksums are shipped for it."""
         build, notes = self.settings.build, []
+        size = _jars.size_of(self.settings)
         if build.files is not None:
             return ()
         if _jars.installed_class_path(self.settings, self._cache_folder) is None:
-            notes.append(f"Cassandra {build.label} is not on this machine yet: `run` downloads it first, {_jars.SIZE}")
+            notes.append(f"Cassandra {build.label} is not on this machine yet: `run` downloads it first, {size}")
         if _jars.shipped_list(self.settings) is None:
             notes.append(
                 f"Cassandra {build.label}: Steelyard ships no checksums for it, so its jars are compared with those "
@@ -359,6 +355,26 @@ class Cassandra:
                 read=self.settings.source,
             )
         yield from replication_problems(self.settings.replication_factor, nodes, load)
+
+    async def _in_force(self, node: Node) -> tuple[str, str, Sequence[Mapping[str, Any]]]:
+        """Version and Java of a node, and the rows of its settings."""
+        local, properties, settings = await self._ask(
+            node,
+            "SELECT release_version FROM system.local",
+            "SELECT name, value FROM system_views.system_properties",
+            "SELECT name, value FROM system_views.settings",
+        )
+        system = {str(row["name"]): str(row["value"]) for row in properties}
+        java = f"{system.get('java.vm.name', '')} {system.get('java.version', '')}".strip()
+        return str(local[0]["release_version"]), java, settings
+
+    async def _take_in(self, nodes: Sequence[Node], schema: Schema, staged: Sequence[Mapping[str, Path]]) -> None:
+        """Have running nodes import what is in these folders, by table."""
+        targets = {
+            node.name: [f"{self._beans_of(node)}={table}={folder}" for table, folder in folders.items()]
+            for node, folders in zip(nodes, staged, strict=True)
+        }
+        await self._call(nodes, "import", schema.keyspace, targets)
 
     async def _flush(self, nodes: Sequence[Node], schema: Schema) -> None:
         tables = ",".join(table.name for table in schema.all_tables())
@@ -407,7 +423,7 @@ class Cassandra:
             options = tuple(prepared.archive.options)
             installed = Installed(prepared.java.path, prepared.jars, prepared.beans, options)
         elif installed is None:
-            java = await _java.find_on(node, prepared.java)
+            java = await _java.needed(self.settings.line).find_on(node, prepared.java)
             library = await files.bring(node, prepared.jars[0].parent, f"cassandra-{prepared.jars_hash}")
             beans = await files.bring(node, prepared.beans)
             installed = Installed(java, tuple(library / jar.name for jar in prepared.jars), beans)

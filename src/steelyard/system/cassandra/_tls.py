@@ -53,7 +53,8 @@ async def _make(java: Java, peers: Sequence[Node], folder: Path) -> None:
     store, pem = folder / _config.KEY_STORE, folder / CERTIFICATE
     keytool = java.home / "bin" / "keytool"
     if not keytool.is_file():
-        hint = "install a whole Java 17 (openjdk-17-jre-headless), or remove system.client_tls"
+        major = java.version.partition(".")[0]
+        hint = f"install a whole Java {major} (openjdk-{major}-jre-headless), or remove system.client_tls"
         raise SystemFault(f"{keytool} not found", hint, system="cassandra")
     names = ",".join(f"ip:{peer.address}" for peer in peers)
     password = ["-storepass", _config.KEY_STORE_PASSWORD]

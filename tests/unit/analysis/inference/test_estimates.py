@@ -6,6 +6,7 @@ import statsmodels.stats.weightstats as weightstats
 from scipy import stats
 
 from steelyard.analysis.inference import estimates
+from steelyard.model.estimate import Estimate
 
 
 def test_t_interval_is_that_of_statsmodels():
@@ -13,6 +14,17 @@ def test_t_interval_is_that_of_statsmodels():
     found = estimates.mean(values, "s", 0.9, "trials")
     assert (found.low, found.high) == pytest.approx(weightstats.DescrStatsW(values).tconfint_mean(alpha=0.1))
     assert (found.n, found.unit) == (5, "s")
+
+
+def test_a_meters_gain_error_does_not_average_out():
+    """Half width 3 and twice 2% of 100: 5."""
+    alone = Estimate.around(100.0, 3.0, "J", 0.95, 5, "mean")
+    found = estimates.with_gain_error(alone, 2.0)
+    assert (found.low, found.high) == (pytest.approx(95.0), pytest.approx(105.0))
+    assert found.method == "mean, and a gain error of the meter of 2% (GUM)"
+    assert estimates.with_gain_error(alone, 0.0) == alone
+    without = alone.without_interval("mean")
+    assert estimates.with_gain_error(without, 2.0) == without
 
 
 def test_one_value_has_no_interval():

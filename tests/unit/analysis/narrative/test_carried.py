@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.narrative.carried import carried, limits_of, procedure
+from steelyard.analysis.narrative.carried import carried, limits_of, procedure, unfinished
 from steelyard.analysis.treatments import Treatment
 from steelyard.model.estimate import Estimate
 from steelyard.model.load import Load
@@ -88,6 +88,20 @@ def test_a_repeated_attempt_replaces_the_one_before() -> None:
 
 def test_trials_without_a_search_say_nothing() -> None:
     assert carried({}, [made.record(1.0)], VALUE, 1, 1) == ""
+
+
+def test_searches_that_used_all_windows_are_named_with_the_widest() -> None:
+    records = searches("found", "found", "found")
+    for record, low, windows in zip(records, (15_000.0, 10_000.0, 0.0), (20, 20, 9), strict=True):
+        assert record.search is not None
+        ended = ENDED["found"].model_copy(update={"low_per_s": low, "high_per_s": 16_000.0, "windows": windows})
+        object.__setattr__(record, "search", record.search.model_copy(update={"result": ended}))
+    (text,) = unfinished(records)
+    assert text == (
+        "1 of 3 searches used all windows before half of the interval was within 5% of the rate; the widest is "
+        "15,667 operations/s [10,000, 16,000] after 20 windows. Raise load.most_windows, or load.first_rate_per_s."
+    )
+    assert unfinished(searches("at-least", "no-rate")) == []
 
 
 @pytest.mark.parametrize(

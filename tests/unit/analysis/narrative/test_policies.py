@@ -23,7 +23,7 @@ def row(policy: str, under: float, over: float, paid: float, half: float | None 
         treatment={"policy": policy, **others}, theta_under_percent=mean(under, half),
         theta_over_percent=mean(over, half), tau_under_percent=none, tau_over_percent=none, jitter_per_min=none,
         instability_percent=none, n=3, starts=3, never_under=0, never_over=0, beyond_scale_percent=0.0,
-        node_seconds=paid, others=others,
+        node_seconds=paid, others=others, measures=policy not in ("none", "static-max", "oracle"),
     )  # fmt: skip
 
 
@@ -32,21 +32,27 @@ def said(rows: Sequence[Elasticity]) -> list[str]:
 
 
 def test_the_best_in_each_respect_those_beaten_by_none_and_those_whose_intervals_overlap() -> None:
-    first, second = said(
-        [
-            row("none", 16.7, 60.0, 540, None), row("static-max", 0.0, 187.0, 900, None),
-            row("threshold", 4.95, 140.0, 800), row("hpa", 4.88, 99.0, 700, 0.2), row("oracle", 1.74, 52.0, 650),
-        ]
-    )  # fmt: skip
+    rows = [
+        row("none", 16.7, 60.0, 540, None), row("static-max", 0.0, 187.0, 900, None),
+        row("threshold", 4.95, 140.0, 800), row("hpa", 4.88, 99.0, 700, 0.2), row("oracle", 1.74, 52.0, 650),
+    ]  # fmt: skip
+    first, second, third = said(rows)
     assert first == (
-        "Smallest shortage of nodes (theta under, of the demand, mean over time): static-max 0%, oracle 1.74% "
-        "[1.64, 1.84], hpa 4.88% [4.68, 5.08]. Smallest excess (theta over): oracle 52% [51.90, 52.10], none 60%, hpa "
-        "99% [98.80, 99.20]. Cheapest, in node-seconds: none 540, oracle 650, hpa 700."
+        "Of the policies that follow what they measure (threshold and hpa), the smallest shortage of nodes (theta "
+        "under, of the demand, mean over time): hpa 4.88% [4.68, 5.08], threshold 4.95% [4.850, 5.050]. Smallest "
+        "excess (theta over): hpa 99% [98.80, 99.20], threshold 140% [139.900, 140.100]. Cheapest, in node-seconds: "
+        "hpa 700, threshold 800."
     )
     assert second == (
-        "On mean values no other policy beats static-max or oracle on both. Too close to call, as intervals overlap: "
-        "hpa and threshold on shortage."
+        "For comparison, in the same order: none 16.7%, 60%, 540; static-max 0%, 187%, 900; oracle 1.74% [1.64, 1.84], "
+        "52% [51.90, 52.10], 650."
     )
+    assert third == (
+        "On mean values hpa has both the least shortage and the least excess of them. Too close to call, as intervals "
+        "overlap: hpa and threshold on shortage."
+    )
+    *_, third = said([*rows, row("pid", 4.0, 150.0, 900)])
+    assert third.startswith("On mean values none of them has both less shortage and less excess than hpa or pid.")
 
 
 def test_other_levels_are_ranked_apart() -> None:

@@ -17,6 +17,7 @@ from steelyard.analysis.statistics.activity_response import ActivityResponse, ac
 from steelyard.analysis.statistics.time_to_event import EventTime
 from steelyard.judging.activity_windows import ActivityWindow
 from steelyard.judging.membership import Span
+from steelyard.model.scaling import Desired, Point, Scaling
 from steelyard.model.trial import TrialRecord
 from steelyard.plan import expand
 from steelyard.reading.reading import read
@@ -59,11 +60,16 @@ def planted(record: TrialRecord) -> Iterator[Interval]:
         yield made.interval(*tables, t_s=record.begun_s + second, sent=1000, done=1000)
 
 
-def results(root: Path, text: str = STUDY, of_trial: Callable[[TrialRecord], Any] = planted) -> Results:
+def results(
+    root: Path, text: str = STUDY, of_trial: Callable[[TrialRecord], Any] = planted, scaling: Scaling | None = None
+) -> Results:
+    """`scaling`: what the policy of trials with activities said, in seconds of their measurement."""
     study = read_text(text)
     with StoreWriter(root, study.study.name) as writer:
         writer.intend(study, text, expand(study))
-        for record in growing.records(text):
+        for made_up in growing.records(text):
+            said = scaling.model_copy(update={"begun_s": made_up.begun_s}) if scaling and made_up.activities else None
+            record = made_up.model_copy(update={"scaling": said})
             draft = writer.draft(record.id, record.attempt)
             draft.intervals("l1", list(of_trial(record)))
             draft.seal(record)
@@ -97,6 +103,36 @@ def test_each_window_has_what_was_planted_in_it(found: Results) -> None:
         after = by_window["after"].against_control
         assert after is not None
         assert after.value == pytest.approx(1.2)
+
+
+ALARM = growing.STUDY.replace("times = [[20, 5]]", """max_nodes = 5
+[policy.threshold]
+threshold = 15
+metric = "response_ms_mean"
+period_s = 1
+evaluation_periods = 2
+""").replace('"scheduled"]', '"threshold"]')  # fmt: skip
+SAID = Scaling(begun_s=0.0, points=(Point(1.0, 10.0, 1),), desired=(Desired(0.0, 3, ""), Desired(20.0, 5, "")))
+
+
+def high_for_a_moment(record: TrialRecord) -> Iterator[Interval]:
+    """10 ms, and 20 ms for the two seconds before the policy acts: at 20 s, in controls at 30 s, in the last never."""
+    acts_s = 20 if record.activities else 30 if record.block < 4 else 1000
+    for second in range(growing.SECONDS):
+        value_ns = 20_000_000 if acts_s - 2 <= second < acts_s else 10_000_000
+        tables = [made.counts([(value_ns, value_ns, 1000)], measure=one) for one in ("response", "service", "lag")]
+        yield made.interval(*tables, t_s=record.begun_s + second, sent=1000, done=1000)
+
+
+def test_the_control_is_taken_when_the_policy_would_have_acted_there(tmp_path: Path) -> None:
+    """A moment that was chosen because it was high: the trial's before is high by 2 s in 20, the control's by 2 in
+    30."""
+    row = rows(results(tmp_path, ALARM, high_for_a_moment, SAID), "response_ms_mean")["from decision"]
+    assert (row.n, row.controlled) == (4, 3), "in the last control it would not have acted"
+    assert row.ratio is not None
+    assert row.against_control is not None
+    assert row.ratio.value == pytest.approx(10 / 11)
+    assert row.against_control.value == pytest.approx((10 / 11) / (10 / (10 + 20 / 30)))
 
 
 def test_lengths_are_means_over_trials_and_failures_have_no_ratio(found: Results) -> None:

@@ -141,7 +141,9 @@ def test_curves_reach_as_far_as_all_trials_and_trials_without_a_change_are_count
     assert [row.second_s for row in times] == [-1, 0, 1]
     assert {(row.n, row.used) for row in times} == {(5, 6)}
     one_without = aligned_trial(grown[5], 1.0)
-    assert next(aligned(context(*whole, one_without))).against_control is None, "every trial has a control, or none"
+    against = next(aligned(context(*whole, one_without))).against_control
+    assert against is not None
+    assert against.n == 4, "one of five trials has no control"
 
 
 def test_a_second_without_operations_has_no_ratio_and_no_response_is_below_0() -> None:

@@ -51,6 +51,26 @@ def test_the_overall_ratio_is_the_geometric_mean_of_the_ratios() -> None:
     assert "over 2 combinations of the other factors" in found.sentence
 
 
+@pytest.mark.parametrize("margin", [4.0, 7.0, 10.0, 20.0])
+def test_within_a_declared_margin_two_one_sided_tests_decide(margin: float) -> None:
+    """Against scipy's one-sided tests on what each block carries."""
+    low = ([100.0, 104.0, 98.0, 103.0], [20.0, 21.0, 20.0, 20.5])
+    high = ([103.0, 109.0, 104.0, 105.0], [20.5, 21.0, 21.0, 21.0])
+    records = [
+        one
+        for nodes, sides in ((1, low), (2, high))
+        for workload, values in zip("AC", sides, strict=True)
+        for one in cell([[value] for value in values], nodes=nodes, workload=workload)
+    ]
+    (found,) = overall(frame(records), RESPONSE, margin_percent=margin)
+    gaps = np.mean([np.log(b) - np.log(a) for a, b in zip(low, high, strict=True)], axis=0)
+    above = stats.ttest_1samp(gaps, -math.log1p(margin / 100), alternative="greater").pvalue
+    below = stats.ttest_1samp(gaps, math.log1p(margin / 100), alternative="less").pvalue
+    (without,) = overall(frame(records), RESPONSE)
+    assert found.verdict == ("equivalent" if max(above, below) < 0.05 else without.verdict)
+    assert (f", within {margin:g}%; from" in found.sentence) == (found.verdict == "equivalent")
+
+
 def test_its_interval_is_t_on_what_each_block_carries_and_welchs_where_blocks_are_not_shared() -> None:
     (found,) = overall(frame(two_workloads()), RESPONSE)
     (apart,) = overall(frame([*two_workloads()[:3], *two_workloads()[6:9], *other_blocks()]), RESPONSE)

@@ -118,6 +118,9 @@ def test_a_plateau_says_what_is_known_of_the_load_generator() -> None:
     assert "limited 2 of 14 attempts beyond the knee" in capped(50.0, late=2)
     unknown = capped(50.0, notes=(f"{CEILING_UNKNOWN}: {NO_CALIBRATION}",))
     assert "it may be the ceiling of the load generator, which is unknown (`steelyard calibrate`): there" in unknown
+    over_http = "not calibrated, run `steelyard calibrate --protocol http`"
+    unknown = capped(50.0, notes=(f"{CEILING_UNKNOWN}: {over_http}",))
+    assert "which is unknown (`steelyard calibrate --protocol http`): there" in unknown
     assert "the load generator was below its ceiling: there it took 21% of a core." in capped(50.0)
     assert "; contention" not in near
 

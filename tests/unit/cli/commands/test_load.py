@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from steelyard.analysis.inference.percentile_intervals import HistogramSeries
@@ -14,11 +15,15 @@ from steelyard.cli.commands import load as command
 from steelyard.cli.main import command_line
 from steelyard.cli.terminal import load_output
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
+from steelyard.dropin.contacts import with_ports
+from steelyard.dropin.given import workload_of
 from steelyard.model.errors import StudyError
 from steelyard.node import agent
 from steelyard.wire.record import Connected, nothing_done
+from steelyard.wire.schedule import Steady
 from steelyard.wire.tables import Tables
 from tests.unit.wire import made
+from tests.unit.workload.reference import EXAMPLE
 
 CONNECTED = Connected(nodes=("n1:9042",), connections=1, server="5.0.5")
 ROOT = Path(__file__).resolve().parents[4]
@@ -35,13 +40,29 @@ CATALOGUE = str(ROOT / "studies" / "workloads" / "catalogue.toml")
     ],
 )
 def test_contacts_get_the_usual_port(words: tuple[str, ...], contacts: tuple[str, ...]) -> None:
-    assert command.with_ports(words) == contacts
+    assert with_ports(words) == contacts
+
+
+@pytest.mark.parametrize(("protocol", "port"), [("http", 80), ("resp", 6379), ("etcd", 2379), ("cql", 9042)])
+def test_the_usual_port_is_that_of_the_protocol(protocol: str, port: int) -> None:
+    assert with_ports(("n1", "n2:5"), protocol) == (f"n1:{port}", "n2:5")
+
+
+def test_a_protocol_is_chosen_or_said() -> None:
+    workload, said = workload_of("ycsb-a", {}), Console(record=True, width=200)
+    assert command._protocol(workload, None, said) == "cql"
+    assert "over cql, the default; --protocol resp, etcd or postgresql for other servers" in said.export_text()
+    assert command._protocol(workload, "etcd", said) == "etcd"
+    assert command._protocol(workload_of("documents", {}), None, said) == "http"
+    assert said.export_text() == ""
+    with pytest.raises(StudyError, match=r"--protocol = 'http': workload .* cannot be sent over it.*cql, resp, etcd"):
+        command._protocol(workload, "http", said)
 
 
 @pytest.mark.parametrize("word", ["n1:x", "n1:0", "n1:70000", ":9042"])
 def test_what_is_no_contact_is_refused(word: str) -> None:
     with pytest.raises(StudyError, match="is not an address and port"):
-        command.with_ports((word,))
+        with_ports((word,))
 
 
 @pytest.mark.parametrize(
@@ -63,9 +84,9 @@ def test_settings_of_the_workload_and_of_the_load() -> None:
     words = ("records=50", "weights.get=9", "workload.makers=3", "load.timeout_ms=77", "load.rates_per_s=[1, 2]")
     fields, settings = command.split(words, {"threads": 4})
     assert fields == {"threads": 4, "timeout_ms": "77", "rates_per_s": [1, 2]}
-    order = command.workload_of(CATALOGUE, settings).order()
-    assert order["records"] == 50
-    assert order["operations"][0]["weight"] == 9.0
+    order = workload_of(CATALOGUE, settings).order()
+    assert order.records == 50
+    assert order.operations[0].weight == 9.0
 
 
 @pytest.mark.parametrize(
@@ -75,6 +96,7 @@ def test_settings_of_the_workload_and_of_the_load() -> None:
         ({"workload": "ycsb-x"}, "unknown workload 'ycsb-x'"),
         ({"workload": "nothing.toml"}, r"workload file nothing\.toml not found"),
         ({"contact": []}, "--contact ADDRESS"),
+        ({"workload": "ycsb-a", "protocol": "resp", "create": True}, "--create has no effect over resp"),
         ({"settings": ["records"]}, "must be NAME=VALUE"),
         ({"settings": ["load.rates_per_s=[1"]}, "not JSON"),
         ({"settings": ["makrs=3"]}, "did you mean 'makers'"),
@@ -96,6 +118,27 @@ def test_settings_of_the_workload_and_of_the_load() -> None:
 def test_what_is_wrong_is_said_before_anything_is_sent(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(StudyError, match=says):
         command.load(**{"workload": CATALOGUE, "contact": ["127.0.0.1"]} | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fraction"),
+    [
+        ({}, 0.0),
+        ({"populate": True}, 0.1),
+        ({"settings": ["validate_fraction=0.5"]}, 0.5),
+        ({"workload": CATALOGUE, "settings": ["validate_fraction=0.2"]}, 0.2),
+    ],
+)
+def test_rows_that_another_program_may_have_written_are_not_compared(
+    changes: dict[str, Any], fraction: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "agent"
+    program.write_text('#!/bin/sh\ncp "$3" "$0.order"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("STEELYARD_AGENT", str(program))
+    command.load(**{"workload": "ycsb-a", "show_count": 1, "operations": 1} | changes)
+    order = json.loads((tmp_path / "agent.order").read_text())
+    assert order["work"].get("validate_fraction", 0.0) == fraction
 
 
 @pytest.mark.agent
@@ -162,7 +205,11 @@ def test_figures_as_data() -> None:
     assert whole["connected"] == {
         "record": "connected", "nodes": ["n1:9042"], "absent": [], "connections": 1, "server": "5.0.5"
     }  # fmt: skip
-    lacking = load_output.as_data(LoadResult(CONNECTED, {"measure": phase(unsent=40)}, False), {}, {"rate_per_s": 70})
+    lacking = load_output.as_data(
+        LoadResult(CONNECTED, {"measure": phase(unsent=40)}, False),
+        {},
+        Steady(kind="constant", rate_per_s=70, in_flight=1),
+    )
     measured = lacking["phases"]["measure"]
     assert (measured["asked_per_s"], measured["rate_per_s"], measured["unsent"], measured["errors"]) == (70, 49, 40, 2)
     assert load_output.as_data(LoadResult(None, {}, True))["connected"] == {}
@@ -197,3 +244,19 @@ def test_three_digits(number: float, text: str) -> None:
 def test_values_stand_in_place_of_markers() -> None:
     cql = "UPDATE k.t SET a = ?, b = '?' WHERE k = ?"
     assert load_output.filled_in(cql, [1, "x" * 100]) == f"UPDATE k.t SET a = 1, b = '?' WHERE k = '{'x' * 47}..."
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"protocol": "cql"}, "not an order: protocol = 'cql': no such key"),
+        ({"work": {**EXAMPLE["work"], "recrods": 1}}, "not an order: work.ycsb.recrods = 1: no such key"),
+        ({"target": None}, "not an order: target"),
+        ({"seed": "seven"}, "not an order: seed = 'seven': must be a whole number"),
+    ],
+)
+def test_a_wrong_order_is_refused_with_its_key(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "order.json"
+    path.write_text(json.dumps({**EXAMPLE, **change}))
+    with pytest.raises(StudyError, match=said):
+        command.load(order=path)

@@ -37,8 +37,8 @@ def create(settings, cache_folder):
 """
 
 
-def say(tmp_path: Path, name: str) -> tuple[int, str]:
-    found = printed(lambda: setup(name))
+def say(tmp_path: Path, name: str, version: str | None = None) -> tuple[int, str]:
+    found = printed(lambda: setup(name, version))
     assert found.out == ""
     return found.code, found.err
 
@@ -57,8 +57,22 @@ def test_unknown_system(tmp_path: Path) -> None:
     assert code == 2
     lines = text.splitlines()
     assert lines[:2] == ["error: nothing to set up is named 'casandra'", "  did you mean 'cassandra'?"]
-    assert lines[2].startswith("  systems: cassandra, ")
-    assert "  load generators: cassandra-stress, latte" in lines
+    assert lines[2].startswith("  systems: ")
+    assert "cassandra, " in lines[2]
+    assert "  load generators: cassandra-stress, httperf, latte" in lines
+
+
+def test_a_version_is_that_of_a_system_that_has_one(tmp_path: Path) -> None:
+    path = tmp_path / "made.py"
+    versioned = SYSTEM.replace("    pass\n", '    version: str = "1"\n', 1).replace(
+        "return Made()", "return Made(settings)"
+    )
+    made = '"made", "1"\n\n    def __init__(self, settings):\n        self.version = settings.version\n'
+    path.write_text(versioned.replace('"made", "1"\n', made).format(fails=False))
+    assert "✓ made 2 is ready" in say(tmp_path, str(path), "2")[1]
+    for name, told in (("cassandra", "system.version = '2.2': must match"), ("latte", "--version: latte is no system")):
+        code, text = say(tmp_path, name, "2.2")
+        assert (code, told in text) == (2, True), text
 
 
 def test_what_needs_no_setup_is_neither_accepted_nor_offered(tmp_path: Path) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from steelyard.cli.terminal.kept_up import kept_up
 from steelyard.dropin.agent_run import PhaseOutcome
+from steelyard.wire.schedule import Closed, Schedule, Sine, Steady
 from tests.unit.wire import made
 
-CLOSED = {"kind": "closed", "threads": 8}
+CLOSED = Closed(threads=8)
 
 
-def offered(rate_per_s: float) -> dict[str, Any]:
-    return {"kind": "constant", "rate_per_s": rate_per_s, "in_flight": 8}
+def offered(rate_per_s: float, kind: str = "constant") -> Steady:
+    return Steady.model_validate({"kind": kind, "rate_per_s": rate_per_s, "in_flight": 8})
 
 
 def phase(
@@ -52,17 +51,17 @@ UNEVEN = (
         ),
     ],
 )
-def test_the_sentence(measured: PhaseOutcome, schedule: dict[str, Any], says: str) -> None:
+def test_the_sentence(measured: PhaseOutcome, schedule: Schedule, says: str) -> None:
     assert says in kept_up(measured, schedule)
 
 
-@pytest.mark.parametrize("schedule", [{"kind": "sine", "mean_per_s": 10.0}, {}])
-def test_nothing_is_said_of_a_rate_that_varies(schedule: dict[str, Any]) -> None:
+@pytest.mark.parametrize("schedule", [Sine(mean_per_s=10.0, amplitude_per_s=1.0, period_s=9.0, in_flight=8), None])
+def test_nothing_is_said_of_a_rate_that_varies(schedule: Schedule | None) -> None:
     assert kept_up(phase(8_000, 5.0), schedule) == ""
 
 
 def test_a_poisson_count_that_chance_explains_was_kept_up() -> None:
-    assert "kept up, its" in kept_up(phase(96, 1.0), {**offered(110), "kind": "poisson"})
+    assert "kept up, its" in kept_up(phase(96, 1.0), offered(110, "poisson"))
 
 
 @pytest.mark.parametrize(

@@ -112,17 +112,17 @@ def test_n_0_only_creates_the_schema(said: Said) -> None:
 def test_warm_up(said: Said, line: str, operations: list[int | None]) -> None:
     world = World()
     said(world, line)
-    assert [order["stop"]["operations"] for order in world.orders] == operations
-    assert all(order["schedule"]["threads"] <= 100 for order in world.orders[:-1])
+    assert [order.stop.operations for order in world.orders] == operations
+    assert all(order.schedule.threads <= 100 for order in world.orders[:-1])
 
 
 def test_warm_up_is_one_operation_at_a_time_and_not_paced(said: Said) -> None:
     world = World()
     said(world, "mixed n=1000 -rate threads=300 fixed=50/s")
-    names = [[one["name"] for one in order["workload"]["operations"]] for order in world.orders]
+    names = [[one.name for one in order.work.operations] for order in world.orders]
     assert names == [["READ"], ["WRITE"], ["READ", "WRITE"]]
-    assert [order["schedule"]["kind"] for order in world.orders] == ["closed", "closed", "constant"]
-    assert [order["workload"]["clustering"] is None for order in world.orders] == [True, True, False]
+    assert [order.schedule.kind for order in world.orders] == ["closed", "closed", "constant"]
+    assert [order.work.clustering is None for order in world.orders] == [True, True, False]
 
 
 def test_an_error_ends_the_load_unless_errors_are_ignored(said: Said) -> None:
@@ -151,7 +151,7 @@ def test_thread_counts_are_tried_until_the_rate_grows_no_more(said: Said) -> Non
     world = World(rate=lambda threads: min(threads, 24) * 100)
     code, ours, _ = said(world, "read n=100 no-warmup -rate auto")
     assert code == 0
-    tried = [order["schedule"]["threads"] for order in world.orders]
+    tried = [order.schedule.threads for order in world.orders]
     # Standing still is not yet shrinking: the mean growth of the last three steps is not below nothing.
     assert tried[:6] == [4, 8, 16, 24, 36, 54]
     assert "Thread count was not specified" in ours
@@ -172,7 +172,7 @@ def test_thread_counts_are_tried_until_the_rate_grows_no_more(said: Said) -> Non
 def test_thread_counts_stop_when_the_rate_falls(said: Said) -> None:
     world = World(rate=lambda threads: 2000 - 10 * threads if threads > 16 else threads * 100)
     said(world, "read n=100 no-warmup -rate auto")
-    tried = [order["schedule"]["threads"] for order in world.orders]
+    tried = [order.schedule.threads for order in world.orders]
     # Of the steps 16-24-36-54 the mean is the first below nothing.
     assert tried == [4, 8, 16, 24, 36, 54]
 
@@ -180,7 +180,7 @@ def test_thread_counts_stop_when_the_rate_falls(said: Said) -> None:
 def test_thread_counts_without_auto_go_to_the_end(said: Said) -> None:
     world = World(rate=lambda threads: 1000 - threads)
     _, ours, _ = said(world, "write n=100 no-warmup -rate threads>=2 threads<=40")
-    assert [order["schedule"]["threads"] for order in world.orders] == [2, 4, 8, 16, 24, 36]
+    assert [order.schedule.threads for order in world.orders] == [2, 4, 8, 16, 24, 36]
     assert ours.count("Sleeping for 15s") == 5
 
 
@@ -227,7 +227,7 @@ def test_a_node_that_is_down_is_named_at_the_beginning_and_at_the_end(said: Said
         world, "read n=300 no-warmup -rate threads=1 -node 127.0.0.1,127.0.0.9,nobody.invalid whitelist"
     )
     assert (code, told.count("stress: left out: 127.0.0.9:9042 refused the connection")) == (0, 2)
-    assert world.orders[0]["contacts"] == ["127.0.0.1:9042", "127.0.0.9:9042", "nobody.invalid:9042"]
+    assert world.orders[0].contacts == ("127.0.0.1:9042", "127.0.0.9:9042", "nobody.invalid:9042")
 
 
 def test_logs_histograms_and_graph(said: Said, tmp_path: Path) -> None:
@@ -273,16 +273,16 @@ def test_who_logs_in_stands_in_the_environment_only(said: Said) -> None:
     world = World()
     said(world, "write n=4 -rate threads=1 -mode native cql3 user=u password=hidden")
     assert sorted(world.variables.values()) == ["hidden", "u"]
-    assert "hidden" not in json.dumps(world.orders)
+    assert "hidden" not in "".join(order.text for order in world.orders)
 
 
 def test_other_nodes_are_found_unless_only_the_named_are_wanted(said: Said) -> None:
     world = World(others=("127.0.0.2:9042",), missing=("127.0.0.3:9042",))
     _, _, told = said(world, "read n=1 -rate threads=1 -node 127.0.0.1")
-    assert world.orders[-1]["contacts"] == ["127.0.0.1:9042", "127.0.0.2:9042"]
+    assert world.orders[-1].contacts == ("127.0.0.1:9042", "127.0.0.2:9042")
     assert "127.0.0.3:9042 belongs to the cluster, but cannot be reached" in told
     said(world, "read n=1 -rate threads=1 -node 127.0.0.1 whitelist")
-    assert world.orders[-1]["contacts"] == ["127.0.0.1:9042"]
+    assert world.orders[-1].contacts == ("127.0.0.1:9042",)
     with pytest.raises(Refused, match="no address is known"):
         said(world, "read n=1 -rate threads=1 -node no.such.name.invalid")
 

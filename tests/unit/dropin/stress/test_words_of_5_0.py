@@ -15,6 +15,7 @@ from steelyard.dropin.stress.parse.refusal import Refused
 from steelyard.dropin.stress.run.command import conduct
 from steelyard.model.errors import SteelyardError
 from tests.unit.dropin.stress.world import World
+from tests.unit.wire.orders import sent
 
 LOGINS = [
     ("-mode user=u password=p prepared", "u", 0),
@@ -139,7 +140,7 @@ def test_several_profiles_are_one_load(profiles: str, capsys: pytest.CaptureFixt
     code = conduct(f"user profile={profiles} {ops} n=100 no-warmup truncate=once -rate threads=1".split(), world.tools)
     assert code == 0
     (order,) = world.orders
-    program = order["workload"]
+    program = sent(order)["work"]
     weights = {one["name"]: one["weight"] for one in program["operations"]}
     assert weights == {"first.insert": 3, "kb.tb.insert": 2, "kb.tb.byShort": 1, "one": 1}
     cql = {one["name"]: one["cql"] for one in program["statements"]}

@@ -9,7 +9,9 @@ from typing import Any
 
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
 from steelyard.dropin.stress.run.execution import Tools
+from steelyard.wire.order import Order
 from steelyard.wire.record import Connected
+from steelyard.wire.schedule import in_flight
 from tests.unit.wire import made
 
 MS = 1_000_000
@@ -32,7 +34,7 @@ class World:
     missing: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     unsent: int = 0
-    orders: list[dict[str, Any]] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     variables: Mapping[str, str] = field(default_factory=dict)
 
@@ -40,21 +42,20 @@ class World:
     def tools(self) -> Tools:
         return Tools(self.drive, self.cql, self.discover, 0.0)
 
-    async def drive(self, order: dict[str, Any], **told: Any) -> LoadResult:
+    async def drive(self, order: Order, **told: Any) -> LoadResult:
         self.orders.append(order)
         self.variables = told["variables"]
         stop: asyncio.Event = told["stop"]
         connected = Connected(nodes=("127.0.0.1:9042",), absent=self.absent, connections=1, server="5.0.5")
         told["on_connected"](connected)
-        schedule = order["schedule"]
-        each = self.rate(schedule.get("threads", schedule.get("in_flight")))
+        each = self.rate(in_flight(order.schedule))
         tables = []
-        for operation in order["workload"]["operations"]:
-            for outcome, number in self.outcomes.get(operation["name"], {"ok": each}).items():
+        for operation in order.work.operations:
+            for outcome, number in self.outcomes.get(operation.name, {"ok": each}).items():
                 for measure, ms in (("service", 1), ("response", 7), ("lag", 6)):
-                    tables.append(made.counts([(ms * MS, ms * MS + 999, number)], operation["name"], outcome, measure))
+                    tables.append(made.counts([(ms * MS, ms * MS + 999, number)], operation.name, outcome, measure))
         for number in range(self.intervals):
-            rows = {operation["name"]: self.rows * each for operation in order["workload"]["operations"]}
+            rows = {operation.name: self.rows * each for operation in order.work.operations}
             interval = made.interval(*tables, t_s=1000.0 + number, rows=rows)
             told["on_interval"](interval)
             if stop.is_set():

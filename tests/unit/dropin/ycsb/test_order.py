@@ -12,6 +12,8 @@ from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.export_options import display
 from steelyard.dropin.ycsb.order import Compiled, compile_command
 from steelyard.model.errors import StudyError
+from steelyard.wire.order import Proportions, StopAt, Tls
+from steelyard.wire.schedule import Closed, Steady
 from tests.e2e.laboratory import ROOT
 
 WORKLOADS = ROOT / "tests" / "fixtures" / "ycsb" / "workloads"
@@ -30,9 +32,8 @@ def compiled(action: str = "run", without: str = "", **given: str) -> Compiled:
     return compile_command(Command(action, kept, ()), 7)  # type: ignore[arg-type]
 
 
-def workload(action: str = "run", **given: str) -> dict[str, Any]:
-    found: dict[str, Any] = compiled(action, **given).order["workload"]
-    return found
+def workload(action: str = "run", **given: str) -> Any:
+    return compiled(action, **given).order.work
 
 
 @pytest.mark.parametrize(
@@ -49,27 +50,27 @@ def workload(action: str = "run", **given: str) -> dict[str, Any]:
 def test_the_six_core_workloads(letter: str, shares: dict[str, float], distribution: str) -> None:
     read = properties.read(WORKLOADS / f"workload{letter}")
     made = compile_command(Command("run", {**read, "hosts": "n1"}, ()), 7)
-    found = made.order["workload"]
-    assert {name: share for name, share in found["proportions"].items() if share} == shares
-    assert (found["request_distribution"], found["records"], made.operations) == (distribution, 1000, 1000)
-    assert found["expected_new_keys"] == int(1000 * shares.get("insert", 0) * 2)
+    found = made.order.work
+    assert {name: share for name, share in found.proportions.model_dump().items() if share} == shares
+    assert (found.request_distribution, found.records, made.operations) == (distribution, 1000, 1000)
+    assert found.expected_new_keys == int(1000 * shares.get("insert", 0) * 2)
     if letter == "e":
-        assert (found["max_scan_length"], found["scan_length_distribution"]) == (100, "uniform")
+        assert (found.max_scan_length, found.scan_length_distribution) == (100, "uniform")
 
 
 def test_defaults_are_ycsb_s() -> None:
     made = compiled()
-    order, found = made.order, made.order["workload"]
-    assert order["contacts"] == ["10.0.0.1:9042"]
-    assert (order["keyspace"], order["table"], order["key"]) == ("ycsb", "usertable", "y_id")
-    assert order["fields"] == [f"field{number}" for number in range(10)]
-    assert (order["read_consistency"], order["write_consistency"], order["timeout_ms"]) == ("ONE", "ONE", 12_000)
-    assert order["schedule"] == {"kind": "closed", "threads": 1}
-    assert order["stop"] == {"operations": 500, "duration_s": None}
-    assert (order["seed"], order["action"]) == (7, "load")
-    assert found["proportions"] == {"read": 0.95, "update": 0.05, "insert": 0, "scan": 0, "read_modify_write": 0}
-    assert (found["request_distribution"], found["insert_order"], found["zero_padding"]) == ("uniform", "hashed", 1)
-    assert (found["field_length"], found["max_scan_length"], found["read_all_fields"]) == (100, 1000, True)
+    order, found = made.order, made.order.work
+    assert order.contacts == ("10.0.0.1:9042",)
+    assert (order.target.keyspace, order.target.table, order.target.key) == ("ycsb", "usertable", "y_id")
+    assert found.fields == tuple(f"field{number}" for number in range(10))
+    assert (order.target.read_consistency, order.target.write_consistency, order.timeout_ms) == ("ONE", "ONE", 12_000)
+    assert order.schedule == Closed(threads=1)
+    assert order.stop == StopAt(operations=500)
+    assert (order.seed, order.action) == (7, "load")
+    assert found.proportions == Proportions(read=0.95, update=0.05)
+    assert (found.request_distribution, found.insert_order, found.zero_padding) == ("uniform", "hashed", 1)
+    assert (found.field_length, found.max_scan_length, found.read_all_fields) == (100, 1000, True)
 
 
 def test_what_can_be_said_is_carried_over() -> None:
@@ -98,14 +99,14 @@ def test_what_can_be_said_is_carried_over() -> None:
         steelyard__workers="3",
     )
     order = made.order
-    assert order["schedule"] == {"kind": "constant", "rate_per_s": 2000.0, "in_flight": 8}
-    assert order["stop"] == {"operations": 500, "duration_s": 60}
-    assert order["contacts"] == ["n1:9142", "[fe80::1]:9142"]
-    assert (order["keyspace"], order["table"], order["fields"]) == ("Big", "t", ["f0", "f1"])
-    assert (order["read_consistency"], order["write_consistency"]) == ("LOCAL_QUORUM", "ALL")
-    assert (order["timeout_ms"], order["seed"], made.workers) == (500, 9, 3)
-    assert (order["workload"]["read_all_fields"], order["workload"]["write_all_fields"]) == (False, True)
-    assert (order["workload"]["insert_order"], order["workload"]["zero_padding"]) == ("ordered", 12)
+    assert order.schedule == Steady(kind="constant", rate_per_s=2000.0, in_flight=8)
+    assert order.stop == StopAt(operations=500, duration_s=60)
+    assert order.contacts == ("n1:9142", "[fe80::1]:9142")
+    assert (order.target.keyspace, order.target.table, order.work.fields) == ("Big", "t", ("f0", "f1"))
+    assert (order.target.read_consistency, order.target.write_consistency) == ("LOCAL_QUORUM", "ALL")
+    assert (order.timeout_ms, order.seed, made.workers) == (500, 9, 3)
+    assert (order.work.read_all_fields, order.work.write_all_fields) == (False, True)
+    assert (order.work.insert_order, order.work.zero_padding) == ("ordered", 12)
     assert (made.target.user, made.target.password) == ("ada", "secret")
     assert "secret" not in str(order)
     assert made.target.statements(3)[1] == (
@@ -125,16 +126,16 @@ def test_what_can_be_said_is_carried_over() -> None:
 )
 def test_what_is_loaded(given: dict[str, str], span: tuple[int, int]) -> None:
     made = compiled("load", **given)
-    found = made.order["workload"]
-    assert (found["insert_start"], found["records"]) == span
-    assert (made.order["action"], made.order["stop"]["operations"]) == ("populate", span[1])
+    found = made.order.work
+    assert (found.insert_start, found.records) == span
+    assert (made.order.action, made.order.stop.operations) == ("populate", span[1])
 
 
 def test_what_is_there_before_a_load() -> None:
     found = workload(insertstart="200", requestdistribution="uniform", insertproportion="0")
-    assert (found["insert_start"], found["records"]) == (200, 800)
+    assert (found.insert_start, found.records) == (200, 800)
     found = workload(insertstart="200", insertcount="100", requestdistribution="uniform")
-    assert (found["insert_start"], found["records"]) == (200, 100)
+    assert (found.insert_start, found.records) == (200, 100)
 
 
 class Recording(dict[str, str]):
@@ -172,7 +173,7 @@ def test_more_threads_than_operations() -> None:
 def test_no_operation_count_but_a_time() -> None:
     made = compiled(without="operationcount", maxexecutiontime="10", threadcount="64")
     assert (made.operations, made.threads) == (None, 64)
-    assert made.order["stop"] == {"operations": None, "duration_s": 10}
+    assert made.order.stop == StopAt(duration_s=10)
 
 
 @pytest.mark.parametrize(
@@ -215,10 +216,10 @@ def test_wrong_values_are_named(given: dict[str, str], told: str) -> None:
 
 
 def test_encryption() -> None:
-    assert "tls" not in compiled().order
-    assert compiled(cassandra__useSSL="true").order["tls"] == {}
+    assert compiled().order.tls is None
+    assert compiled(cassandra__useSSL="true").order.tls == Tls()
     made = compiled(cassandra__useSSL="true", steelyard__tls__ca="/ca.pem", steelyard__tls__verify="chain")
-    assert made.order["tls"] == {"ca": "/ca.pem", "verify": "chain"}
+    assert made.order.tls == Tls(ca="/ca.pem", verify="chain")
     with pytest.raises(StudyError, match=r"steelyard\.tls\.verify: read 'some'"):
         compiled(cassandra__useSSL="true", steelyard__tls__verify="some")
     with pytest.raises(StudyError, match=r"cassandra\.useSSL: read 'false'"):

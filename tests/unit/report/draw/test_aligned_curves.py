@@ -58,11 +58,11 @@ def test_colours_are_those_of_both_themes(results: Results) -> None:
 def test_key_and_caption_say_what_the_band_is(results: Results) -> None:
     figure = drawn(results)
     assert [key.text for key in figure.keys] == [
-        "mean over trials", "simultaneous 95% band over 6 trials", "control, same seconds", "decision",
+        "mean over trials", "simultaneous 95% band over 6 trials", "control", "decision",
         "a node in service, or left (median)",
     ]  # fmt: skip
     assert "holds the true curve in all seconds together" in figure.caption
-    assert "the ratio to the control in the same seconds (simultaneous 95% band over 6 blocks)" in figure.caption
+    assert "the ratio to the control (simultaneous 95% band over 6 blocks)" in figure.caption
     few = [row.model_copy(update={"band": "4 trials: no band", "n": 4}) for row in results.of(AlignedSecond)]
     figure = drawn(with_rows(results, *few))
     assert [(key.text, key.shape) for key in figure.keys][1] == ("4 trials: no band", "")

@@ -54,3 +54,13 @@ def test_the_methods_of_a_search_name_its_limits_and_windows() -> None:
     for part in ("One trial is a search", "with p99 <= 20 ms and errors <= 0.1%", "Poisson arrivals",
                  "from 100 operations/s", "capacity, the highest rate with p99"):  # fmt: skip
         assert part in text, part
+
+
+@pytest.mark.parametrize(("protocol", "said"), [("cql", True), ("", True), ("http", False), ("etcd", False)])
+def test_consistency_is_said_only_of_a_protocol_that_has_it(protocol: str, said: bool) -> None:
+    study = read(STUDIES / "search.toml", plugins=Plugins(STUDIES))
+    facts = {"system:n1": {"protocol": protocol} if protocol else {}}
+    text = " ".join(method_and_facts.method(study, None, (), analyse((), study, seed=1), facts))
+    assert ("Reads asked for consistency ONE, writes for ONE; an operation without" in text) == said
+    assert ("consistency" in text) == said
+    assert "operation without an answer after" in text

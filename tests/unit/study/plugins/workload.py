@@ -9,6 +9,8 @@ from pydantic import Field
 
 from steelyard.model.data_model import Schema
 from steelyard.model.value import Value
+from steelyard.wire.order import Ycsb
+from steelyard.workload import ycsb
 
 
 class Settings(Value):
@@ -19,13 +21,15 @@ class Settings(Value):
 @dataclass(frozen=True)
 class Workload:
     settings: Settings
-    protocol: str = "cql"
+    protocols: tuple[str, ...] = ("cql",)
 
     def schema(self) -> Schema:
         return Schema("ycsb", "usertable", "y_id", tuple(f"field{index}" for index in range(10)))
 
-    def order(self) -> dict[str, Any]:
-        return {"records": self.settings.records, "field_length": 100, "proportions": {"read": 0.5, "update": 0.5}}
+    def order(self) -> Ycsb:
+        return ycsb.create(
+            ycsb.Settings(records=self.settings.records, read_proportion=0.5, update_proportion=0.5)
+        ).order()
 
 
 def create(settings: Any) -> Workload:

@@ -13,7 +13,9 @@ from steelyard.dropin.stress.parse.distributions import Distribution, fixed
 from steelyard.dropin.stress.parse.settings import Settings
 from steelyard.dropin.stress.plan.schema import quoted
 from steelyard.dropin.stress.run.interval_stats import Counting
-from steelyard.wire.record import FORMAT
+from steelyard.wire.order import CqlTarget, Order, StopAt, Tls
+from steelyard.wire.program import Program
+from steelyard.wire.schedule import Closed, Steady
 
 VALUE_SEED = 0
 """Constant, so that a later load finds the values written by an earlier one."""
@@ -35,21 +37,24 @@ class Plan:
     clustering: Distribution | None
     validated: bool
 
-    def program(self, only: str | None = None, records: int = 1) -> dict[str, Any]:
-        """The agent's workload; only the operation `only`, if given."""
+    def program(self, only: str | None = None, records: int = 1) -> Program:
+        """The work of an order; only the operation `only`, if given."""
         kept = self._kept(only)
         if self.takes_several(only):
             kept = [{**one, "keys": {**one["keys"], "each": True}} for one in kept]
-        return {
-            "kind": "program",
-            "records": records,
-            "statements": list(self.statements),
-            "populate": [],
-            "operations": kept,
-            "clustering": self.clustering.wire() if self.clustering is not None and len(kept) > 1 else None,
-            "validate_fraction": 1.0 if self.validated else 0.0,
-            "value_seed": VALUE_SEED,
-        }
+        clustering = self.clustering.wire() if self.clustering is not None and len(kept) > 1 else None
+        return Program.model_validate(
+            {
+                "kind": "program",
+                "records": records,
+                "statements": self.statements,
+                "populate": (),
+                "operations": kept,
+                "clustering": clustering,
+                "validate_fraction": 1.0 if self.validated else 0.0,
+                "value_seed": VALUE_SEED,
+            }
+        )
 
     def _kept(self, only: str | None) -> list[Mapping[str, Any]]:
         return [one for one in self.operations if only in (None, one["name"])]
@@ -191,10 +196,11 @@ class Ending:
     partitions: int | None = None
     duration_s: float | None = None
 
-    def wire(self, plan: Plan, only: str | None = None) -> dict[str, Any]:
+    def wire(self, plan: Plan, only: str | None = None) -> StopAt:
         """Form in the agent's order."""
-        limit = "keys" if plan.takes_several(only) and self.partitions is not None else "operations"
-        return {"operations": None, "duration_s": self.duration_s, limit: self.partitions}
+        if plan.takes_several(only):
+            return StopAt(keys=self.partitions, duration_s=self.duration_s)
+        return StopAt(operations=self.partitions, duration_s=self.duration_s)
 
 
 def ending(settings: Settings) -> Ending:
@@ -229,43 +235,41 @@ def order(
     stop: Ending,
     seed: int,
     only: str | None = None,
-) -> dict[str, Any]:
+) -> Order:
     """The agent's order for the plan's load, or the unpaced order of its operation `only`."""
     rate = max(settings.rate.throttle_per_s, settings.rate.fixed_per_s) / plan.partitions() if only is None else 0
-    schedule: dict[str, Any] = {"kind": "closed", "threads": threads}
-    if rate:
-        schedule = {"kind": "constant", "rate_per_s": float(rate), "in_flight": threads}
-    fields: dict[str, Any] = {
-        "format": FORMAT,
-        "protocol": "cql",
-        "contacts": list(contacts),
-        "keyspace": plan.keyspace,
-        "action": "load",
-        "workload": plan.program(only, records(settings)),
-        "seed": seed,
-        "schedule": schedule,
-        "stop": stop.wire(plan, only),
-        "warm_up_s": 0.0,
-        "read_consistency": settings.command.consistency,
-        "write_consistency": settings.command.consistency,
-        "serial_consistency": settings.command.serial_consistency,
-        "timeout_ms": TIMEOUT_MS,
-        "tries": settings.errors.tries,
-        "routing": "token",
-        "interval_s": settings.log.interval_ms / 1000,
-        "discover": not settings.connection.whitelist,
-    }
-    if settings.connection.compression != "none":
-        fields["compression"] = settings.connection.compression
-    encrypted = tls(settings)
-    return fields if encrypted is None else {**fields, "tls": encrypted}
+    schedule = Steady(kind="constant", rate_per_s=rate, in_flight=threads) if rate else Closed(threads=threads)
+    compression = settings.connection.compression
+    return Order(
+        contacts=tuple(contacts),
+        target=CqlTarget.model_validate(
+            {
+                "keyspace": plan.keyspace,
+                "read_consistency": settings.command.consistency,
+                "write_consistency": settings.command.consistency,
+                "serial_consistency": settings.command.serial_consistency,
+                "routing": "token",
+                "compression": None if compression == "none" else compression,
+            }
+        ),
+        action="load",
+        work=plan.program(only, records(settings)),
+        seed=seed,
+        schedule=schedule,
+        stop=stop.wire(plan, only),
+        timeout_ms=TIMEOUT_MS,
+        tries=settings.errors.tries,
+        interval_s=settings.log.interval_ms / 1000,
+        discover=not settings.connection.whitelist,
+        tls=tls(settings),
+    )
 
 
-def tls(settings: Settings) -> dict[str, str] | None:
+def tls(settings: Settings) -> Tls | None:
     """The encryption options of an order; None without encryption."""
     trusted, own = settings.connection.trusted, settings.connection.own
     if trusted is None and own is None:
         return None
     # Java's client checks who signed a certificate, not the host name in it.
-    options = {"ca": trusted, "certificate": own, "key": own, "verify": "chain"}
-    return {name: str(value) for name, value in options.items() if value is not None}
+    ours = None if own is None else str(own)
+    return Tls(ca=None if trusted is None else str(trusted), certificate=ours, key=ours, verify="chain")

@@ -25,7 +25,9 @@ from steelyard.dropin.stress.run import interval_stats
 from steelyard.dropin.stress.run.interval_stats import Span
 from steelyard.dropin.stress.run.load_counts import Recorder
 from steelyard.model.errors import SystemFault
+from steelyard.wire.order import Tls
 from steelyard.wire.record import Connected, Interval
+from steelyard.wire.schedule import steady_per_s
 
 REST_S = 15.0
 """Pause between two thread counts of a writing command, so that the server can flush the data of the first."""
@@ -54,7 +56,7 @@ class Asking:
 
     contacts: Sequence[str]
     variables: Mapping[str, str]
-    tls: Mapping[str, str] | None
+    tls: Tls | None
     cql: Callable[..., Any]
 
     @classmethod
@@ -252,7 +254,7 @@ class Action:
                         end.set()
 
             order = orders.order(self.settings, self.plan, self.contacts, threads, stop, self.seed, only)
-            workers = agent_run.workers_for(threads, order["schedule"].get("rate_per_s"))
+            workers = agent_run.workers_for(threads, steady_per_s(order.schedule))
             outcome = await self.tools.drive(
                 order,
                 workers=workers,
@@ -317,8 +319,7 @@ class Action:
     def _tell_of_lacks(self, outcome: LoadResult, stop: Ending) -> None:
         """Report what was due and not sent, the rate that was not reached, and nodes that were left out."""
         rate = max(self.settings.rate.throttle_per_s, self.settings.rate.fixed_per_s)
-        schedule = {"rate_per_s": rate} if rate else {}
-        for line in shortfall.sentences(outcome.main.totals, schedule, stop.duration_s):
+        for line in shortfall.sentences(outcome.main.totals, rate or None, stop.duration_s):
             self.voice.note(f"steelyard stress: {line}")
         self._tell_of_absent(outcome.connected)
 

@@ -17,7 +17,7 @@ from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
 from steelyard.format import count, listed
-from steelyard.judging.verdict import CEILING_UNKNOWN
+from steelyard.judging.verdict import CEILING_UNKNOWN, command_to_calibrate
 from steelyard.model import responses
 from steelyard.model.facts import of_machines
 from steelyard.model.study import Study
@@ -133,9 +133,8 @@ def _generator(records: Sequence[TrialRecord]) -> Crime:
         f"{bound} of {count(len(records), 'trial')} left out because the load generator was the limit, none of them "
         f"blamed on the system; of {unknown} valid ones its ceiling is unknown"
     )
-    return Crime(
-        "The generator may be the limit", unknown > 0, f"{evidence}.", "Run `steelyard calibrate` on this machine."
-    )
+    command = command_to_calibrate(note for record in records for note in record.verdict.notes)
+    return Crime("The generator may be the limit", unknown > 0, f"{evidence}.", f"Run {command} on this machine.")
 
 
 def _shared(results: Results) -> Crime:
@@ -143,6 +142,8 @@ def _shared(results: Results) -> Crime:
     sizes = max((len(levels) for name, levels in results.factors.items() if name in NODES), default=1)
     evidence = f"{count(sizes, 'cluster size')} on nodes that share {listed(list(results.shares)) or 'nothing'}"
     hint = "Do not conclude anything about scaling out: another node added no hardware."
+    if results.own_limits:
+        hint = "Another node added at most the processor time of its limit; memory, caches and disk were shared."
     return Crime("Scaling on shared hardware", shared, f"{evidence}.", hint)
 
 

@@ -12,9 +12,10 @@ import pytest
 from steelyard.dropin.stress.run import interval_stats
 from steelyard.dropin.stress.run.command import conduct
 from steelyard.node import agent
+from steelyard.wire.order import StopAt
 from tests.unit.dropin.stress.parse.test_profile import COLUMNS, PROGRAM, YAML, batch, planned
 from tests.unit.dropin.stress.world import World
-from tests.unit.wire import made
+from tests.unit.wire import made, orders
 
 
 @pytest.mark.parametrize(
@@ -63,10 +64,11 @@ def test_batches_write_each_partition_of_a_sequence_once(tmp_path: Path, sizes: 
     single = YAML.replace("cluster: uniform(1..9)", "cluster: fixed(1)")
     plan = planned(tmp_path, "insert=1,one=1", single, f"-insert partitions={sizes} -pop seq=1..2000")
     for only in ("insert", None):
-        order = {**PROGRAM, "workload": plan.program(only, 2000), "warm_up_s": 0.0, "stop": {"keys": 2000}}
+        order = orders.order(PROGRAM, work=plan.program(only, 2000), warm_up_s=0.0, stop={"keys": 2000})
         # The number of the key itself, in place of what is drawn from it.
-        sensor = json.dumps(plan.statements[0]["values"][-3])
-        text = json.dumps(order).replace(sensor, json.dumps({"type": "text", "make": {"kind": "key"}}))
+        sensor = json.dumps(orders.sent(order)["work"]["statements"][0]["values"][-3])
+        key = json.dumps({"type": "text", "make": {"kind": "key"}})
+        text = json.dumps(orders.sent(order)).replace(sensor, key)
         for processes in (1, 3):
             seen = [key for index in range(processes) for key in sent(tmp_path, text, index, processes)]
             assert sorted(seen) == list(range(2000))
@@ -94,7 +96,7 @@ def test_partitions_count_against_n_and_the_rate(tmp_path: Path, capsys: pytest.
         typed = f"user profile={path} ops({ops}) n=305 -pop seq=1..305 -rate threads=2 fixed=500/s {words}"
         assert conduct(typed.split(), world.tools) == 0
         order = world.orders[-1]
-        assert order["stop"] == {"operations": None, "duration_s": None, limit: 305}
-        assert order["schedule"]["rate_per_s"] == rate
-        assert {one["keys"].get("each", False) for one in order["workload"]["operations"]} == {each}
+        assert order.stop == StopAt.model_validate({limit: 305})
+        assert order.schedule.rate_per_s == rate
+        assert {one.keys.each for one in order.work.operations} == {each}
     assert "Warming up insert with 76 iterations" in capsys.readouterr().out

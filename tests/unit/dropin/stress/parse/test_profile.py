@@ -17,7 +17,7 @@ from steelyard.dropin.stress.plan.orders import Plan
 from steelyard.dropin.stress.run import interval_stats
 from steelyard.dropin.stress.run.command import conduct
 from tests.unit.dropin.stress.world import World
-from tests.unit.wire import made
+from tests.unit.wire import made, orders
 
 SCHEMA_FOLDER = Path(__file__).parents[5] / "schema"
 PROGRAM = json.loads((SCHEMA_FOLDER / "program-order.example.json").read_text())
@@ -82,8 +82,8 @@ def planned(
     settings = parse_settings.read(f"user profile={path} ops({ops}) n=100 -rate threads=1 {more}".split())
     found = profile_orders.columns_of(columns or COLUMNS)
     plan = several_profiles.plan(settings, [profile_orders.ProfileTable.of(*several_profiles.read(settings), found)])
-    program = json.loads(json.dumps(plan.program(), allow_nan=False))
-    jsonschema.validate({**PROGRAM, "workload": program}, SCHEMA, cls=jsonschema.Draft202012Validator)
+    program = orders.sent(orders.order(PROGRAM, work=plan.program()))
+    jsonschema.validate(program, SCHEMA, cls=jsonschema.Draft202012Validator)
     return plan
 
 
@@ -421,8 +421,8 @@ def test_a_profile_from_command_line_to_results(tmp_path: Path, capsys: pytest.C
     # Inserts have the rows that the agent counts in their batches, queries those of their answers.
     assert "Row rate                  :      600 row/s [insert: 300 row/s, range: 300 row/s]" in lines
     # Other operations in each load, but the same values, so that a later one finds what an earlier one has written.
-    assert len({order["seed"] for order in world.orders}) == 1
-    assert {order["workload"]["value_seed"] for order in world.orders} == {0}
+    assert len({order.seed for order in world.orders}) == 1
+    assert {order.work.value_seed for order in world.orders} == {0}
 
 
 def test_a_table_that_is_not_there(tmp_path: Path) -> None:

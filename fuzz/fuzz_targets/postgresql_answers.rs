@@ -1,0 +1,12 @@
+//! `cargo +nightly fuzz run postgresql_answers`: see fuzz/README.md.
+#![no_main]
+
+#[path = "../../crates/steelyard-postgresql/tests/exercise.rs"]
+mod exercise;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let cut = bytes.first().map_or(0, |byte| usize::from(*byte) % (bytes.len() + 1));
+    exercise::exercise(bytes, cut);
+});

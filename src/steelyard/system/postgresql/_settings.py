@@ -1,0 +1,91 @@
+"""Settings of the system `postgresql`, and the options of its servers that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, field_validator
+
+from steelyard.model.value import Value
+from steelyard.node.base import Node
+
+BASE_MB: Final = 64
+"""Memory of a server without its shared buffers, MiB: that of its processes, with a few connections."""
+ROLE: Final = "steelyard"
+"""Role and database of the load and of the laboratory. It is no superuser, and no other role can connect."""
+HBA: Final = "pg_hba.conf"
+"""File of those who may connect, in the node's folder."""
+RESERVED: Final = frozenset({"config_file", "data_directory", "hot_standby", "ident_file", "logging_collector"})
+"""Further options that are not free: files are the node's, replicas are read, and the log is read."""
+
+
+class Settings(Value):
+    """Settings of the system `postgresql`. All are hard to change: another value needs a new cluster."""
+
+    version: int | None = Field(default=None, ge=15, le=99)
+    """Major version of Debian's packages; none: the newest on this machine."""
+    synchronous: int = Field(default=0, ge=0, le=100)
+    """Replicas, whichever are first, that must have a write before it is acknowledged; 0: none."""
+    synchronous_commit: Literal["off", "local", "remote_write", "on", "remote_apply"] = "on"
+    """Condition of a write's acknowledgement. off: nothing; local: the primary's disk; the others, with `synchronous`:
+    the replicas' memory (remote_write), disk (on), or that they show it to readers (remote_apply)."""
+    shared_buffers_mb: int = Field(default=128, ge=1, le=1 << 19)
+    """Memory for pages of tables, MiB."""
+    max_connections: int = Field(default=100, ge=10, le=10_000)
+    """Most connections to a server, each of which is a process."""
+    wal_keep_mb: int = Field(default=1024, ge=0, le=1 << 19)
+    """Write-ahead log that the primary keeps for replicas, MiB; one that is further behind is lost."""
+    port: int = Field(default=5432, ge=1024, le=65_535)
+    """TCP port."""
+    join_timeout_s: float = Field(default=1800.0, gt=0, le=86_400)
+    """Time limit for a node to join or to leave."""
+    config: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.]*$")], str | int | float | bool] = Field(
+        default_factory=dict
+    )
+    """Any further option of `postgresql.conf`, with its value as `SHOW` prints it (`work_mem = "8MB"`, `fsync =
+    false`)."""
+
+    @field_validator("config")
+    @classmethod
+    def _free(cls, given: dict[str, str | int | float | bool]) -> dict[str, str | int | float | bool]:
+        own = options(cls(), Node("", "database", "", (), Path()), "")
+        for name in given:
+            if name in own or name in RESERVED or name.startswith("ssl"):
+                setting = {"wal_keep_size": "wal_keep_mb", "synchronous_standby_names": "synchronous"}.get(name, name)
+                instead = next((one for one in (setting, f"{setting}_mb") if one in cls.model_fields), "")
+                what = f"use the setting {instead}" if instead else "set by the laboratory"
+                raise ValueError(f"option {name!r} is reserved: {what}")
+        return given
+
+
+def options(settings: Settings, node: Node, primary: str) -> Mapping[str, str]:
+    """Options of a node's server and their values, as `SHOW` prints them; `primary`: connection string of the server
+    that it follows. Pure."""
+    return {
+        "listen_addresses": node.address,
+        "port": str(settings.port),
+        "unix_socket_directories": "",
+        "cluster_name": node.name,
+        "hba_file": str(node.folder / HBA),
+        "primary_conninfo": primary,
+        "max_connections": str(settings.max_connections),
+        "max_wal_senders": "100",
+        "max_replication_slots": "100",
+        "shared_buffers": _size(settings.shared_buffers_mb),
+        "synchronous_standby_names": f"ANY {settings.synchronous} (*)" if settings.synchronous else "",
+        "synchronous_commit": settings.synchronous_commit,
+        "wal_keep_size": _size(settings.wal_keep_mb),
+        "wal_receiver_status_interval": "1s",
+        "wal_retrieve_retry_interval": "500ms",
+        **{name: _word(value) for name, value in settings.config.items()},
+    }
+
+
+def _size(mb: int) -> str:
+    return "0" if mb == 0 else f"{mb // 1024}GB" if mb % 1024 == 0 else f"{mb}MB"
+
+
+def _word(value: str | int | float | bool) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
