@@ -82,7 +82,10 @@ class Maven:
 
     async def copy(self, pom: bytes, options: Sequence[str], into: Path, java_home: Path, say: Say) -> None:
         """Run `mvn dependency:copy-dependencies` with a pom into a folder. Raises `fault` if there is no mvn or it
-        fails, CommandFailed if it takes too long."""
+        fails, CommandFailed if it takes too long.
+
+        `java_home`: for a machine without Java. One of its own trusts the certificates that the machine trusts.
+        """
         maven = shutil.which("mvn")
         if maven is None:
             raise self.fault(f"no mvn to fetch {self.what}", f"as root: apt-get install -y maven; or {self.otherwise}")
@@ -92,7 +95,9 @@ class Maven:
         checked = ["--strict-checksums"] if self.strict else []
         goal = ["dependency:copy-dependencies", *options, f"-DoutputDirectory={into}"]
         argv = [maven, "-B", *checked, "-f", str(path), *goal]
-        code, tail = await followed(argv, say, {"JAVA_HOME": str(java_home)}, measure=downloaded_mb, unit="MB")
+        own = "JAVA_HOME" in os.environ or shutil.which("java") is not None
+        java = {} if own else {"JAVA_HOME": str(java_home)}
+        code, tail = await followed(argv, say, java, measure=downloaded_mb, unit="MB")
         if code != 0:
             errors = [line for line in tail if "ERROR" in line] or tail
             raise self.fault(

@@ -265,6 +265,25 @@ def test_a_failed_maven_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: 
     assert "apt-get install -y maven" in caught.value.hint
 
 
+@pytest.mark.parametrize("java", ["on PATH", "in JAVA_HOME", "nowhere"])
+def test_maven_runs_on_the_java_that_trusts_what_the_machine_trusts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java: str
+) -> None:
+    """The Java of a system may be one of ours, with certificates of its own."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("mvn", "java")[: 2 if java == "on PATH" else 1]:
+        (programs / name).write_text('#!/bin/sh\necho "[ERROR] home: ${JAVA_HOME-none}"\nexit 1\n')
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if java == "in JAVA_HOME":
+        monkeypatch.setenv("JAVA_HOME", "/its/own")
+    home = {"on PATH": "none", "in JAVA_HOME": "/its/own", "nowhere": str(JAVA.home)}[java]
+    with pytest.raises(SystemFault, match=f"home: {home}"):
+        asyncio.run(_jars.ensure(Settings(version="4.1.9"), tmp_path / "cache", JAVA, lambda _: None))
+
+
 def test_maven_checks_what_it_fetches_and_so_does_the_list_of_the_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
