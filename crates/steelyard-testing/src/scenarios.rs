@@ -40,8 +40,17 @@ impl Protocol {
         (self.serve)("127.0.0.1:0".parse().unwrap(), Arc::new(replying))
     }
 
-    /// Operations due during a stall of the server are late by what was left of it, and all are sent.
+    /// Operations due during a stall of the server are late by what was left of it, and all are sent. Other programs may
+    /// make more of them late, so one run of three must have no others.
     pub fn sees_a_planted_stall_as_the_schedule_says(&self) {
+        assert!(
+            (0..3).any(|_| self.late_without_the_stall() <= 30),
+            "operations were late without a stall, three times"
+        );
+    }
+
+    /// The most operations of a run that were later than a planted stall made them.
+    fn late_without_the_stall(&self) -> u64 {
         const STALL_MS: u64 = 600;
         let reads = AtomicU64::new(0);
         let server = self.start(move || {
@@ -55,10 +64,12 @@ impl Protocol {
             (driven.done.operations, driven.done.errors, driven.done.unsent),
             (1_500, 0, 0)
         );
-        for ms in [100, 300, 500] {
+        let more = [100, 300, 500].map(|ms| {
             let (late, wanted) = (driven.later_than(ms), STALL_MS - ms);
-            assert!(late.abs_diff(wanted) <= 30, "{late} later than {ms} ms, not {wanted}");
-        }
+            assert!(late + 30 >= wanted, "{late} later than {ms} ms, not {wanted}");
+            late.saturating_sub(wanted)
+        });
+        more.into_iter().max().unwrap_or(0)
     }
 
     /// A connection that is lost ends what was in flight, and is made again.
