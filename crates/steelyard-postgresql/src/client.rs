@@ -6,6 +6,7 @@ use std::sync::Arc;
 use steelyard_channel::Pipe;
 use steelyard_load::error_samples::ErrorSamples;
 use steelyard_protocol::client::PipelinedClient;
+use steelyard_protocol::nodes::{Node, node_at};
 use steelyard_protocol::pipelined::{Connection, Pipelined, Taken};
 use steelyard_protocol::slot::Slot;
 use steelyard_protocol::{ConnectError, Malformed};
@@ -40,7 +41,7 @@ impl Group {
 /// What one worker knows of the nodes.
 pub struct Worker {
     statements: Arc<Statements>,
-    contacts: Arc<[String]>,
+    nodes: Vec<Node>,
     read_from: ReadFrom,
     /// Connections that are up, to those that take writes.
     writers: Group,
@@ -51,10 +52,10 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(statements: Arc<Statements>, contacts: Arc<[String]>, read_from: ReadFrom) -> Self {
+    pub(crate) fn new(statements: Arc<Statements>, nodes: Vec<Node>, read_from: ReadFrom) -> Self {
         Self {
             statements,
-            contacts,
+            nodes,
             read_from,
             writers: Group::default(),
             readers: Group::default(),
@@ -89,7 +90,11 @@ impl Pipelined for Worker {
     }
 
     fn contact(&self, node: usize) -> Option<&str> {
-        self.contacts.get(node).map(String::as_str)
+        self.nodes.get(node).map(|node| node.contact.as_str())
+    }
+
+    fn node_at(&mut self, contact: &str) -> Option<usize> {
+        node_at(&mut self.nodes, contact)
     }
 
     #[inline]

@@ -12,6 +12,7 @@ mod connect;
 pub mod messages;
 pub mod null;
 mod peer;
+mod replicas;
 mod scram;
 mod session;
 mod statements;

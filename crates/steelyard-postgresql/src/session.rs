@@ -7,7 +7,7 @@ use steelyard_channel::{Channel, ClientTls, ContactError, Deadline, Explanation,
 use steelyard_protocol::exchange::{Exchange, TIMEOUT, dial};
 use steelyard_protocol::{ConnectError, Language, Malformed};
 
-use crate::messages::{ServerError, code, first, put, put_text, put_value, text};
+use crate::messages::{Row, ServerError, code, first, put, put_text, put_value, text};
 use crate::peer::Peer;
 use crate::scram::{MECHANISM, Scram};
 use crate::statements::Statements;
@@ -33,12 +33,7 @@ pub struct Access {
 
 /// A connection that is logged in, with its statements prepared.
 pub(crate) fn open(access: &Access, contact: &str) -> Result<(Pipe, Peer), ConnectError> {
-    let deadline = Deadline::new(contact, TIMEOUT);
-    let mut session = Session {
-        exchange: Exchange::over(channel(access, &deadline)?, deadline),
-        peer: Peer::default(),
-    };
-    session.log_in(access)?;
+    let mut session = Session::begin(access, contact)?;
     session.prepare(access)?;
     Ok((session.exchange.into_pipe()?, session.peer))
 }
@@ -77,12 +72,48 @@ fn channel(access: &Access, deadline: &Deadline) -> Result<Channel, ConnectError
     Ok(channel)
 }
 
-struct Session {
+/// A connection over which one thing at a time is asked.
+pub(crate) struct Session {
     exchange: Exchange,
-    peer: Peer,
+    pub peer: Peer,
 }
 
 impl Session {
+    /// A connection that is logged in.
+    pub fn begin(access: &Access, contact: &str) -> Result<Self, ConnectError> {
+        let deadline = Deadline::new(contact, TIMEOUT);
+        let mut session = Self {
+            exchange: Exchange::over(channel(access, &deadline)?, deadline),
+            peer: Peer::default(),
+        };
+        session.log_in(access)?;
+        Ok(session)
+    }
+
+    pub fn contact(&self) -> &str {
+        self.exchange.contact()
+    }
+
+    /// The one value of the one row that a statement gives; `None`: it is null.
+    pub fn ask(&mut self, statement: &str) -> Result<Option<String>, ConnectError> {
+        self.exchange.deadline.restart();
+        self.say(Some(b'Q'), |out| put_text(statement.as_bytes(), out))?;
+        let mut answer = None;
+        loop {
+            match self.next()? {
+                // Names of the columns, and that it has ended.
+                (b'T' | b'C', _) => {}
+                (b'D', body) => {
+                    let value = Row::read(&body).and_then(|mut row| row.value());
+                    let value = value.map_err(|error| self.broken(error))?;
+                    answer = Some(value.map(|text| String::from_utf8_lossy(text).into_owned()));
+                }
+                (b'Z', _) => return answer.ok_or_else(|| self.broken(OTHER)),
+                _ => return Err(self.broken(OTHER)),
+            }
+        }
+    }
+
     fn log_in(&mut self, access: &Access) -> Result<(), ConnectError> {
         let (user, database) = (access.user.as_bytes(), access.database.as_bytes());
         let names: [&[u8]; 6] = [b"user", user, b"database", database, b"application_name", b"steelyard"];

@@ -54,9 +54,13 @@ fn refused(order: &Order) -> ConnectError {
 }
 
 fn drive(order: &Order, workers: u32) -> Driven {
+    drive_until(order, workers, &AtomicBool::new(false))
+}
+
+fn drive_until(order: &Order, workers: u32, stop: &AtomicBool) -> Driven {
     let Target::Postgresql(target) = &order.target else {
         panic!()
     };
     let connected = connect(order, target, &slots(order, workers).unwrap()).unwrap();
-    driven::drive(connected, order, &AtomicBool::new(false))
+    driven::drive(connected, order, stop)
 }

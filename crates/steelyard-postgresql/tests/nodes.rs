@@ -1,30 +1,37 @@
 //! A primary and its replicas, hand-written: who is asked for what, and what a promotion changes.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use steelyard_testing::scenarios::paced;
 use steelyard_wire::{Proportions, ReadFrom, Stop};
 
-use crate::server::{Server, WELCOME, done, start_at};
-use crate::{drive, order, refused, target};
+use crate::server::{REPLICAS, Server, WELCOME, done, row, start_at};
+use crate::{drive, drive_until, order, refused, target};
 
 /// A node that counts the reads and the writes that it is asked for.
 struct Node {
     server: Server,
     is_replica: Arc<AtomicBool>,
     asked: Arc<[AtomicU64; 2]>,
+    /// Names of its replicas; None: it does not show them.
+    replicas: Arc<Mutex<Option<String>>>,
 }
 
 impl Node {
     fn start(is_replica: bool) -> Self {
         let (is_replica, asked) = (Arc::new(AtomicBool::new(is_replica)), Arc::<[AtomicU64; 2]>::default());
-        let counts = Arc::clone(&asked);
+        let replicas = Arc::<Mutex<Option<String>>>::default();
+        let (counts, named) = (Arc::clone(&asked), Arc::clone(&replicas));
         let address = "127.0.0.1:0".parse().unwrap();
         let server = start_at(address, WELCOME, Arc::clone(&is_replica), move |name, out| {
+            if name == REPLICAS {
+                row(named.lock().unwrap().as_deref(), out);
+                return true;
+            }
             counts[usize::from(name == "s1")].fetch_add(1, Ordering::Relaxed);
             done(name, out);
             true
@@ -33,6 +40,31 @@ impl Node {
             server,
             is_replica,
             asked,
+            replicas,
+        }
+    }
+
+    /// Names its replicas from now on; names that are no addresses are among them.
+    fn sends_to(&self, replicas: &[&Node]) {
+        let contacts = replicas.iter().map(|node| node.server.contact());
+        let names: Vec<String> = contacts.chain(["pg_basebackup".to_owned(), String::new()]).collect();
+        *self.replicas.lock().unwrap() = Some(names.join(" "));
+    }
+
+    /// Waits until it has answered more reads.
+    fn is_read_from(&self) {
+        let before = self.asked()[0];
+        while self.asked()[0] < before + 50 {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until it answers no more reads.
+    fn is_left_alone(&self) {
+        let mut before = 0;
+        while before < self.asked()[0] {
+            before = self.asked()[0];
+            thread::sleep(Duration::from_millis(200));
         }
     }
 
@@ -75,6 +107,77 @@ fn writes_go_to_the_primary_and_reads_where_the_order_says() {
         }
         driven.nothing_is_lost();
     }
+}
+
+#[test]
+fn replicas_that_come_and_go_are_read_from_as_long_as_they_stream() {
+    for read_from in [ReadFrom::Replicas, ReadFrom::Any] {
+        let [first, second] = [true, true].map(Node::start);
+        let primary = Node::start(false);
+        primary.sends_to(&[&first]);
+        let mut order = order(&[primary.server.contact(), first.server.contact()], 0);
+        (order.target, order.discover) = (target(read_from), true);
+        let (order, stop) = (paced(order, 2_000.0, 60.0), AtomicBool::new(false));
+        let driven = thread::scope(|scope| {
+            let driving = scope.spawn(|| drive_until(&order, 2, &stop));
+            first.is_read_from();
+            assert_eq!(second.server.accepted(), 0);
+            primary.sends_to(&[&first, &second]);
+            second.is_read_from();
+            first.is_read_from();
+            // Its connections stand.
+            primary.sends_to(&[&first]);
+            second.is_left_alone();
+            first.is_read_from();
+            primary.sends_to(&[&second]);
+            second.is_read_from();
+            first.is_left_alone();
+            stop.store(true, Ordering::Relaxed);
+            driving.join().unwrap()
+        });
+        assert_eq!((driven.done.errors, driven.done.reconnections), (0, 0));
+        let contact = second.server.contact();
+        assert_eq!(driven.routed, [contact.clone(), contact], "each time that it joins");
+        assert_eq!((second.server.accepted(), second.asked()[1]), (2, 0));
+        driven.nothing_is_lost();
+    }
+}
+
+#[test]
+fn a_promoted_replica_says_who_joins_next() {
+    let [replica, joined] = [true, true].map(Node::start);
+    let primary = Node::start(false);
+    primary.sends_to(&[&replica]);
+    replica.sends_to(&[&joined]);
+    let mut order = order(&[primary.server.contact(), replica.server.contact()], 0);
+    (order.target, order.discover) = (target(ReadFrom::Any), true);
+    let (order, stop) = (paced(order, 500.0, 60.0), AtomicBool::new(false));
+    let driven = thread::scope(|scope| {
+        let driving = scope.spawn(|| drive_until(&order, 1, &stop));
+        replica.is_read_from();
+        drop(primary);
+        replica.is_read_from();
+        assert_eq!(joined.server.accepted(), 0);
+        replica.is_replica.store(false, Ordering::Relaxed);
+        joined.is_read_from();
+        replica.is_read_from();
+        stop.store(true, Ordering::Relaxed);
+        driving.join().unwrap()
+    });
+    assert_eq!(driven.routed, [joined.server.contact()]);
+    driven.nothing_is_lost();
+}
+
+#[test]
+fn what_reads_from_the_primary_or_does_not_discover_asks_for_no_replicas() {
+    let [primary, replica] = [false, true].map(Node::start);
+    let mut order = order(&[primary.server.contact()], 500);
+    for (read_from, discover) in [(ReadFrom::Primary, true), (ReadFrom::Any, false)] {
+        (order.target, order.discover) = (target(read_from), discover);
+        primary.sends_to(&[&replica]);
+        assert_eq!(drive(&order, 1).done.operations, 500);
+    }
+    assert_eq!((primary.server.accepted(), replica.server.accepted()), (2, 0));
 }
 
 #[test]
@@ -126,6 +229,10 @@ fn what_is_not_there_is_refused_in_words() {
             .starts_with("target.read_from: replicas, but")
     );
     alone.target = target(ReadFrom::Any);
+    alone.discover = true;
+    let said = refused(&alone).to_string();
+    assert!(said.ends_with("does not show its replicas to steelyard"), "{said}");
+    alone.discover = false;
     alone.contacts.push("127.0.0.1:1".to_owned());
     assert_eq!(refused(&alone).to_string(), "127.0.0.1:1 refused the connection");
     alone.some_contacts = true;

@@ -10,8 +10,11 @@ pub use steelyard_testing::server::Server;
 /// What a server says to a login.
 pub const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0K\0\0\0\x0c\0\0\0\x01\0\0\0\x01";
 
-/// The primary. `answer` is given the names of statements (s0 reads, s1 updates, s2 inserts, s3 scans) and appends what comes
-/// between that they are bound and that the server is ready; false closes the connection.
+/// The name of the statement that asks the primary for its replicas.
+pub const REPLICAS: &str = "replicas";
+
+/// The primary. `answer` is given the names of statements (s0 reads, s1 updates, s2 inserts, s3 scans, or `REPLICAS`) and appends
+/// what comes between that they are bound and that the server is ready; false closes the connection.
 pub fn start(answer: impl Fn(&str, &mut Vec<u8>) -> bool + Send + Sync + 'static) -> Server {
     start_at("127.0.0.1:0".parse().unwrap(), WELCOME, Arc::default(), answer)
 }
@@ -38,9 +41,12 @@ pub fn start_at(
                     return None;
                 }
             }
+            b'Q' => {
+                answer(REPLICAS, out);
+            }
             _ => {}
         }
-        if matches!(input[0], 0 | b'B' | b'S') && !out.ends_with(b"\0R") {
+        if matches!(input[0], 0 | b'B' | b'Q' | b'S') && !out.ends_with(b"\0R") {
             put(Some(b'S'), out, |out| {
                 put_text(b"in_hot_standby", out);
                 let standby: &[u8] = if is_replica.load(Ordering::Relaxed) {
@@ -80,12 +86,20 @@ pub fn done(name: &str, out: &mut Vec<u8>) {
         _ => "SELECT 1",
     };
     if tag == "SELECT 1" {
-        put(Some(b'D'), out, |out| {
-            out.extend_from_slice(&[0, 1]);
-            put_value(out, |out| out.extend_from_slice(b"value"));
-        });
+        row(Some("value"), out);
     }
     put(Some(b'C'), out, |out| put_text(tag.as_bytes(), out));
+}
+
+/// Appends a row of one value; `None`: null.
+pub fn row(value: Option<&str>, out: &mut Vec<u8>) {
+    put(Some(b'D'), out, |out| {
+        out.extend_from_slice(&[0, 1]);
+        match value {
+            Some(value) => put_value(out, |out| out.extend_from_slice(value.as_bytes())),
+            None => out.extend_from_slice(&[0xff; 4]),
+        }
+    });
 }
 
 /// Appends an error.

@@ -8,8 +8,10 @@ use steelyard_wire::Order;
 use steelyard_workload::OrderError;
 
 use crate::ConnectError;
-use crate::client::{PipelinedClient, Shared};
+use crate::client::PipelinedClient;
+use crate::nodes::Node;
 use crate::pipelined::Pipelined;
+use crate::threads::Shared;
 
 const MAX_CONTACTS: usize = 1_024;
 /// Connections of one worker to one node.
@@ -72,6 +74,18 @@ pub fn open_all<P: Pipelined>(
     open_each(contacts, some, ConnectError::is_absence, |contact| {
         (0..count).map(|_| P::open(access, contact)).collect()
     })
+}
+
+/// The nodes of connections.
+pub fn nodes<P: Pipelined>(opened: &[(String, Peers<P>)]) -> Vec<Node> {
+    let address = |peers: &Peers<P>| peers.first()?.0.channel().socket().peer_addr().ok();
+    opened
+        .iter()
+        .map(|(contact, peers)| Node {
+            contact: contact.clone(),
+            address: address(peers),
+        })
+        .collect()
 }
 
 /// A client for each entry of `slots` (its places in flight), each with `per_node` of the connections to each node.

@@ -1,17 +1,16 @@
 //! The client of a `Pipelined` protocol: few connections of each worker to each node, many requests in flight on them. Requests are
 //! built in place, written once a wake-up, and of answers only what counts is looked at.
 //!
-//! Lost connections are made again in threads of their own, because that may block.
+//! What may block, such as to make a connection again that was lost, is done in `threads`.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use steelyard_channel::events::{Events, MESSAGE};
-use steelyard_channel::{Backoff, MailSender, Mailbox, Pipe};
+use steelyard_channel::{Mailbox, Pipe};
 use steelyard_load::client::{Client, Completion, FirstSent};
 use steelyard_load::clock::{Clock, Nanos};
 use steelyard_load::error_samples::ErrorSamples;
@@ -21,43 +20,15 @@ use steelyard_workload::operation::Operation;
 use crate::Malformed;
 use crate::pipelined::{Connection, Owed, Pipelined, Taken, in_turn};
 use crate::slot::{Slot, SlotState};
+use crate::threads::{Message, Shared, establish};
 
 const MAX_EVENTS: usize = 64;
 /// A node that cannot be reached may be replaced by another: after this long, what is held is dispatched again.
 const HOLD_NS: Nanos = 50_000_000;
 
-/// A connection stands, again or for the first time.
-struct Up<P> {
-    number: usize,
-    pipe: Pipe,
-    peer: P,
-}
-
-/// What all workers and their helper threads share.
-pub struct Shared<A> {
-    access: A,
-    per_node: usize,
-    /// Nodes that were not there at first and were sent operations.
-    joined: Mutex<HashSet<String>>,
-    /// The load has ended.
-    ended: AtomicBool,
-}
-
-impl<A> Shared<A> {
-    /// With `per_node` connections of each worker to each node.
-    pub(crate) fn new(access: A, per_node: usize) -> Self {
-        Self {
-            access,
-            per_node,
-            joined: Mutex::default(),
-            ended: AtomicBool::new(false),
-        }
-    }
-}
-
 /// The client of one worker.
 pub struct PipelinedClient<P: Pipelined> {
-    shared: Arc<Shared<P::Access>>,
+    pub(crate) shared: Arc<Shared<P::Access>>,
     protocol: P,
     connections: Vec<Connection<P::Peer>>,
     slots: Vec<Slot<P::Course>>,
@@ -67,7 +38,7 @@ pub struct PipelinedClient<P: Pipelined> {
     /// When what is held is dispatched again.
     look_again: Nanos,
     events: Events,
-    mailbox: Mailbox<Up<P::Peer>>,
+    pub(crate) mailbox: Mailbox<Message<P::Peer>>,
     reconnections: u64,
     /// What servers have said of errors.
     error_samples: ErrorSamples,
@@ -165,8 +136,7 @@ impl<P: Pipelined> PipelinedClient<P> {
     #[cold]
     fn note_routed(&mut self, number: usize, now: Nanos) {
         let contact = self.contact(number);
-        let mut joined = self.shared.joined.lock().unwrap_or_else(PoisonError::into_inner);
-        if joined.insert(contact.clone()) {
+        if self.shared.joined().insert(contact.clone()) {
             self.routed.push(FirstSent { at: now, contact });
         }
     }
@@ -261,13 +231,8 @@ impl<P: Pipelined> PipelinedClient<P> {
     /// Sends a slot's request to a node, which may be new.
     #[cold]
     fn send_to(&mut self, node: usize, behind: &[u8], slot: u32) {
+        self.reach_new_nodes();
         let per_node = self.shared.per_node;
-        while self.protocol.contact(self.connections.len() / per_node).is_some() {
-            let mut connection = Connection::default();
-            connection.line.is_new = true;
-            self.connections.push(connection);
-            self.establish(self.connections.len() - 1, false);
-        }
         let Some(number) = in_turn(&self.connections, node * per_node, per_node, slot as usize) else {
             return self.hold(slot);
         };
@@ -277,6 +242,34 @@ impl<P: Pipelined> PipelinedClient<P> {
             connection.owed.push_back(Owed::None);
         }
         self.write(number, slot);
+    }
+
+    #[cold]
+    fn reach_new_nodes(&mut self) {
+        while self
+            .protocol
+            .contact(self.connections.len() / self.shared.per_node)
+            .is_some()
+        {
+            let mut connection = Connection::default();
+            connection.line.is_new = true;
+            self.connections.push(connection);
+            self.establish(self.connections.len() - 1, false);
+        }
+    }
+
+    /// A node is in service, or no longer is.
+    #[cold]
+    fn note_service(&mut self, contact: &str, is_in_service: bool) {
+        let Some(node) = self.protocol.node_at(contact) else {
+            return;
+        };
+        self.reach_new_nodes();
+        let per_node = self.shared.per_node;
+        for connection in &mut self.connections[node * per_node..][..per_node] {
+            connection.has_left = !is_in_service;
+            connection.line.is_new |= is_in_service;
+        }
     }
 
     /// Ends what was in flight on a lost connection, and has it made again.
@@ -306,14 +299,19 @@ impl<P: Pipelined> PipelinedClient<P> {
         thread::spawn(move || establish::<P>(&contact, number, lost, &sender, &shared));
     }
 
-    /// Takes connections that stand again.
+    /// Takes connections that stand again, and what has changed of the nodes.
     #[cold]
     fn take_messages(&mut self, clock: &Clock, completions: &mut Vec<Completion>) -> io::Result<()> {
-        for Up { number, pipe, peer } in self.mailbox.take() {
-            let connection = &mut self.connections[number];
-            connection.peer = peer;
-            let again = connection.line.attach(pipe, &self.events, number as u64)?;
-            self.reconnections += u64::from(again);
+        for message in self.mailbox.take() {
+            match message {
+                Message::Up { number, pipe, peer } => {
+                    let connection = &mut self.connections[number];
+                    connection.peer = peer;
+                    let again = connection.line.attach(pipe, &self.events, number as u64)?;
+                    self.reconnections += u64::from(again);
+                }
+                Message::Service { contact, is_in_service } => self.note_service(&contact, is_in_service),
+            }
         }
         self.protocol.changed();
         self.send_held(clock.now());
@@ -413,28 +411,6 @@ impl<P: Pipelined> Client for PipelinedClient<P> {
 
 impl<P: Pipelined> Drop for PipelinedClient<P> {
     fn drop(&mut self) {
-        self.shared.ended.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Tries a connection until it stands, then hands it to the worker; ends early with the load. At once the first time, if it
-/// was never lost.
-fn establish<P: Pipelined>(
-    contact: &str,
-    number: usize,
-    lost: bool,
-    worker: &MailSender<Up<P::Peer>>,
-    shared: &Shared<P::Access>,
-) {
-    let mut backoff = Backoff::new();
-    let mut wait = lost;
-    while !shared.ended.load(Ordering::Relaxed) {
-        if std::mem::replace(&mut wait, true) {
-            backoff.wait();
-        }
-        // A node that is not back yet refuses in many ways; all of them mean: try again.
-        if let Ok((pipe, peer)) = P::open(&shared.access, contact) {
-            return worker.send(Up { number, pipe, peer });
-        }
+        self.shared.end();
     }
 }

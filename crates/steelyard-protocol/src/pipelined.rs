@@ -47,6 +47,9 @@ pub trait Pipelined: Send + 'static {
     /// The contact of a node; `None`: there are not as many.
     fn contact(&self, node: usize) -> Option<&str>;
 
+    /// The number of the node at a contact, which may be new; `None`: it is one too many.
+    fn node_at(&mut self, contact: &str) -> Option<usize>;
+
     /// Begins an operation, or a step of it.
     fn begin(&self, operation: &Operation, course: &mut Self::Course);
 
@@ -124,13 +127,15 @@ pub struct Connection<P> {
     pub(crate) owed: VecDeque<Owed>,
     /// What is known of it while it is up.
     pub peer: P,
+    /// Its node is no longer in service: nothing more is sent to it.
+    pub(crate) has_left: bool,
 }
 
 impl<P> Connection<P> {
-    /// Whether it is established.
+    /// Whether it is established, to a node in service.
     #[inline]
     pub fn is_up(&self) -> bool {
-        self.line.is_up()
+        self.line.is_up() && !self.has_left
     }
 }
 

@@ -7,6 +7,7 @@ use steelyard_channel::Pipe;
 use steelyard_load::error_samples::ErrorSamples;
 use steelyard_load::outcome::Outcome;
 use steelyard_protocol::client::PipelinedClient;
+use steelyard_protocol::nodes::{Node, node_at};
 use steelyard_protocol::pipelined::{Connection, Pipelined, Taken, in_turn};
 use steelyard_protocol::slot::Slot;
 use steelyard_protocol::{ConnectError, Malformed};
@@ -14,7 +15,7 @@ use steelyard_workload::operation::Operation;
 
 use crate::commands::{Commands, Course};
 use crate::hash_slots::Redirect;
-use crate::nodes::{Node, Owners, node_at};
+use crate::owners::Owners;
 use crate::protocol::Scanner;
 use crate::server::Server;
 
@@ -74,6 +75,10 @@ impl Pipelined for Worker {
 
     fn contact(&self, node: usize) -> Option<&str> {
         self.nodes.get(node).map(|node| node.contact.as_str())
+    }
+
+    fn node_at(&mut self, contact: &str) -> Option<usize> {
+        node_at(&mut self.nodes, contact)
     }
 
     #[inline]

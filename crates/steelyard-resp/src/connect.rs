@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use steelyard_protocol::begin::{Peers, check_contacts, clients, open_all, per_node, refuse_tls};
+use steelyard_protocol::begin::{check_contacts, clients, nodes, open_all, per_node, refuse_tls};
+use steelyard_protocol::nodes::{Node, node_at};
 use steelyard_protocol::{ConnectError, Malformed};
 use steelyard_wire::{Connected, Order, Resp};
 use steelyard_workload::OrderError;
@@ -10,7 +11,7 @@ use steelyard_workload::OrderError;
 use crate::client::{RespClient, Worker};
 use crate::commands::Commands;
 use crate::hash_slots::read_ranges;
-use crate::nodes::{Node, Owners, node_at};
+use crate::owners::Owners;
 use crate::protocol::Answer;
 use crate::server::Server;
 
@@ -33,13 +34,7 @@ pub fn connect(order: &Order, target: &Resp, slots: &[u32]) -> Result<(Vec<RespC
     let commands = Arc::new(Commands::of(order, target)?);
     let count = slots.len() * per_node;
     let (mut opened, absent) = open_all::<Worker>(&(), &order.contacts, count, order.some_contacts)?;
-    let mut nodes: Vec<Node> = opened
-        .iter()
-        .map(|(contact, peers)| Node {
-            contact: contact.clone(),
-            address: address(peers),
-        })
-        .collect();
+    let mut nodes = nodes::<Worker>(&opened);
     let mut server = Server::open(&nodes[0].contact)?;
     let info = server.ask(&[b"INFO", b"server"])?;
     let version = version(&server.accepted(info)?);
@@ -60,12 +55,6 @@ pub fn connect(order: &Order, target: &Resp, slots: &[u32]) -> Result<(Vec<RespC
             server: version,
         },
     ))
-}
-
-/// The address that a contact stands for.
-fn address(peers: &Peers<Worker>) -> Option<std::net::SocketAddr> {
-    let (pipe, _) = peers.first()?;
-    pipe.channel().socket().peer_addr().ok()
 }
 
 /// The version in an answer to INFO; empty where there is none.

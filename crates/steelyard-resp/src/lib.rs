@@ -11,8 +11,8 @@ mod client;
 mod commands;
 mod connect;
 mod hash_slots;
-mod nodes;
 pub mod null;
+mod owners;
 pub mod protocol;
 mod server;
 

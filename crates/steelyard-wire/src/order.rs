@@ -69,8 +69,8 @@ pub struct Order {
     /// flight has one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub connections_per_node: u32,
-    /// CQL: whether nodes that join the first contact's data centre also get a share of the operations. Over RESP they always do:
-    /// the cluster sends each key to its node.
+    /// CQL: whether nodes that join the first contact's data centre also get a share of the operations. PostgreSQL, where replicas
+    /// are read from: whether those that join are. Over RESP nodes always get their share: the cluster sends each key to its node.
     #[serde(default, skip_serializing_if = "is_false")]
     pub discover: bool,
     /// Encryption; None: none.

@@ -10,18 +10,26 @@ from typing import ClassVar
 
 import pytest
 
+from steelyard import engine_order
+from steelyard.engine.agent import AgentEngine
 from steelyard.model.activity import IN_SERVICE, LEAVING, LEFT, STARTED, STREAMED, STREAMING
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
+from steelyard.model.load import Load
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.system.base import Endpoint
+from steelyard.system.base import Elastic, Endpoint
 from steelyard.system.postgresql import PostgreSQL, Settings, _system, create
 from steelyard.testing.elastic import ElasticContract, ElasticSystem
 from steelyard.testing.system import COMMAND_TIMEOUT_S, ROWS, SCHEMA, OnNodes, SystemContract, keys, until
+from steelyard.wire.order import Order
+from steelyard.wire.record import Interval, Record, Routed
+from steelyard.workload import ycsb
 from tests.contract.system.taken_address import start_where_it_is_taken
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.agent]
+
+THREADS = 8
 
 
 class InTables(OnNodes):
@@ -71,7 +79,7 @@ class TestThreeNodes(TestOneNode):
                     await system.promote(nodes)
                 roles = [await system.facts(node) for node in nodes]
                 assert [facts["role"] for facts in roles] == ["primary", "replica", "replica"]
-                assert roles[0]["replicas"] == "n2 quorum, n3 quorum"
+                assert roles[0]["replicas"] == "127.99.2.2:5432 quorum, 127.99.2.3:5432 quorum"
                 await system.create_schema(nodes, SCHEMA)
                 await self.write(system.endpoint(nodes, SCHEMA), SCHEMA, keys("row"))
                 await system.kill(nodes[0])
@@ -107,7 +115,7 @@ class TestGrowth(InTables, ElasticContract):
         marks, received = await super().joins(system, joiner, members)
         assert list(marks) == [STARTED, STREAMING, STREAMED, IN_SERVICE]
         assert (await system.facts(joiner))["role"] == "replica"
-        assert joiner.name in (await system.facts(members[0]))["replicas"]
+        assert joiner.address in (await system.facts(members[0]))["replicas"]
         return marks, received
 
     async def leaves(
@@ -118,6 +126,52 @@ class TestGrowth(InTables, ElasticContract):
         with pytest.raises(SystemFault, match="n1 can neither join nor leave: it is the primary"):
             await system.leave(members[0], members, lambda name, t_s: None)
         return marks, sent
+
+
+class TestGrowthUnderLoad(InTables):
+    module = "postgresql"
+    network = "127.99.5"
+    database_nodes = 2
+
+    def test_a_replica_that_joins_is_read_from_until_it_leaves(self, tmp_path: Path) -> None:
+        """Nothing is lost but what is in flight there when it leaves; a second time it is a node that joins again."""
+        workload = ycsb.Core("c", ycsb.Settings(records=ROWS, read_proportion=1.0, update_proportion=0.0))
+        schema, client = workload.schema(), Node("l1", "load", "127.0.0.1", (), tmp_path / "l1")
+        client.folder.mkdir()
+        said: list[Record] = []
+
+        async def drive(order: Order) -> None:
+            await AgentEngine().drive(order, [client], lambda _, record: said.append(record), 300.0)
+
+        async def body() -> None:
+            async with self._running(tmp_path, at_first=1) as (system, (primary, joiner)):
+                assert isinstance(system, Elastic)
+                await system.create_schema([primary], schema)
+                endpoint = system.endpoint([primary], schema)
+                (contact,) = system.endpoint([joiner], schema).contacts
+                await drive(engine_order.populate(endpoint, schema, workload, 8))
+                load = Load(schedule="constant", rate_per_s=500, threads=THREADS, duration_s=240, read_from="any")
+                order = engine_order.measure(load, endpoint, schema, workload, 1, discover=True)
+                driving = asyncio.ensure_future(drive(order))
+                for _ in range(2):
+                    await system.join(joiner, [primary], lambda name, t_s: None)
+
+                    async def is_read() -> bool:
+                        assert not driving.done(), driving.result()
+                        reads = "SELECT sum(seq_scan + coalesce(idx_scan, 0)) > 500 FROM pg_stat_user_tables"
+                        return await self._ask([contact], reads) == "t"
+
+                    await until(is_read, COMMAND_TIMEOUT_S, "half of the reads are answered by the replica")
+                    await system.leave(joiner, [primary, joiner], lambda name, t_s: None)
+                    await system.wipe(joiner)
+                driving.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await driving
+                assert [record.contact for record in said if isinstance(record, Routed)] == [contact, contact]
+                intervals = [record for record in said if isinstance(record, Interval)]
+                assert sum(interval.errors for interval in intervals) <= 2 * THREADS
+
+        asyncio.run(body())
 
 
 class Smallest(TestGrowth):

@@ -23,7 +23,7 @@ def test_settings_become_options() -> None:
     settings = Settings(synchronous=2, shared_buffers_mb=2048, wal_keep_mb=0, config=config)
     asked = options(settings, NODE, "host=10.0.0.2")
     assert {name: asked[name] for name in ("listen_addresses", "port", "cluster_name", "unix_socket_directories")} == {
-        "listen_addresses": "10.0.0.1", "port": "5432", "cluster_name": "n1", "unix_socket_directories": "",
+        "listen_addresses": "10.0.0.1", "port": "5432", "cluster_name": "10.0.0.1:5432", "unix_socket_directories": "",
     }  # fmt: skip
     assert (asked["shared_buffers"], asked["wal_keep_size"]) == ("2GB", "0")
     assert (asked["synchronous_standby_names"], asked["primary_conninfo"]) == ("ANY 2 (*)", "host=10.0.0.2")

@@ -69,7 +69,8 @@ class NodeActivity(TreatmentRow):
     did neither."""
     discovery_s: Annotated[float | None, Column(unit="s", head="discovery")] = None
     """Once it was in service: until the load client sent its first operation to it. 0.2 to 4.2 s of this are the
-    client's own wait before it reads the ring again. Below 0: it knew of the node before the last member did."""
+    client's own wait before it reads the ring again; of PostgreSQL up to 1 s, until it asks the primary again. Below 0:
+    it knew of the node before the last member did."""
     cleanup_s: Annotated[float | None, Column(unit="s", head="cleanup")] = None
     """Once all nodes of the activity had arrived: until the other members had removed what they no longer own."""
     streamed_bytes: int | None = None

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, field_validator
 
 from steelyard.model.value import Value
-from steelyard.node.base import Node
+from steelyard.node.base import Node, with_port
 
 BASE_MB: Final = 64
 """Memory of a server without its shared buffers, MiB: that of its processes, with a few connections."""
@@ -67,7 +67,8 @@ def options(settings: Settings, node: Node, primary: str) -> Mapping[str, str]:
         "listen_addresses": node.address,
         "port": str(settings.port),
         "unix_socket_directories": "",
-        "cluster_name": node.name,
+        # The primary lists a replica by it, so that the load finds one that joins.
+        "cluster_name": with_port(node.address, settings.port),
         "hba_file": str(node.folder / HBA),
         "primary_conninfo": primary,
         "max_connections": str(settings.max_connections),

@@ -59,6 +59,7 @@ DEPARTURES: Final = {
     "postgresql.conf": "ours alone; nothing of /etc/postgresql is read, and no service of the package is used",
     "role": f"{ROLE}, which is no superuser and connects without a password; no other role can connect",
     "locale": "C, encoding UTF8: text is compared byte by byte",
+    "cluster_name": "the node's address and port: the primary lists its replicas by it, and the load finds them",
     "max_wal_senders, max_replication_slots": "100 instead of 10: more replicas, and copies for those that join",
     "wal_receiver_status_interval": "1s instead of 10s: replicas report more often how far they are",
     "wal_retrieve_retry_interval": "500ms instead of 5s: replicas connect again soon",

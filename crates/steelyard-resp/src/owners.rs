@@ -1,33 +1,11 @@
-//! Nodes of a cluster, and which of them serves which hash slot, as far as a worker knows.
+//! Which node of a cluster serves which hash slot, as far as a worker knows.
 
-use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
 use crate::hash_slots::COUNT;
 
-/// Most nodes of a cluster; a server that names more is not believed.
-const MAX_NODES: usize = 1_024;
 /// The node of a hash slot that no node is known to serve.
 const NO_NODE: u16 = u16::MAX;
-
-/// A node as it is named and as it is reached. Its connections are the `per_node` from its number times that on.
-#[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub contact: String,
-    pub address: Option<SocketAddr>,
-}
-
-impl Node {
-    fn is_at(&self, contact: &str) -> bool {
-        self.contact == contact || self.address.is_some_and(|address| contact.parse() == Ok(address))
-    }
-
-    /// The host of its address.
-    pub fn host(&self) -> String {
-        let named = || self.contact.rsplit_once(':').map_or("", |(host, _)| host).to_owned();
-        self.address.map_or_else(named, |address| address.ip().to_string())
-    }
-}
 
 /// Which node serves which hash slot.
 #[derive(Clone)]
@@ -64,17 +42,4 @@ impl Owners {
         self.by_slot[usize::from(slot)] = node as u16;
         self.only = None;
     }
-}
-
-/// The node at `contact`, added if it is new and not one too many.
-pub(crate) fn node_at(nodes: &mut Vec<Node>, contact: &str) -> Option<usize> {
-    let known = nodes.iter().position(|node| node.is_at(contact));
-    if known.is_none() && nodes.len() < MAX_NODES {
-        nodes.push(Node {
-            contact: contact.to_owned(),
-            address: contact.parse().ok(),
-        });
-        return Some(nodes.len() - 1);
-    }
-    known
 }
