@@ -23,7 +23,7 @@ from steelyard.node import files, kept
 from steelyard.node.base import Node
 from steelyard.node.tasks import together
 from steelyard.system.base import ClusterTimes, MarkIt
-from steelyard.system.one_at_a_time import Grows
+from steelyard.system.one_at_a_time import JoinsAndLeaves
 from steelyard.system.one_server import data
 from steelyard.system.packaged import ASK_TIMEOUT_S, Packaged, PackagedServer
 from steelyard.system.postgresql._settings import BASE_MB, HBA, ROLE, Settings, most_log_bytes, options
@@ -93,7 +93,7 @@ def packaged(version: int | None, installed: Path = INSTALLED) -> Packaged:
     )  # fmt: skip
 
 
-class PostgreSQL(PackagedServer, Grows):
+class PostgreSQL(PackagedServer, JoinsAndLeaves):
     """PostgreSQL; implements `System` and most abilities of `steelyard.system.base`."""
 
     name = NAME
