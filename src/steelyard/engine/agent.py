@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -182,19 +182,21 @@ async def carry_out(
     argv = [agent.on(node), "load", "--order", str(path), "--workers", str(workers)]
     stdin = asyncio.subprocess.PIPE if words else asyncio.subprocess.DEVNULL
     with tempfile.NamedTemporaryFile(prefix="steelyard-load-") as errors:
-        await _carry_out(node, argv, stdin, Path(errors.name), on_record, on_start)
+        variables = load_credentials(order.target.protocol)
+        await _carry_out(node, argv, variables, stdin, Path(errors.name), on_record, on_start)
 
 
 async def _carry_out(
     node: Node,
     argv: Sequence[str],
+    variables: Mapping[str, str],
     stdin: int,
     errors: Path,
     on_record: Callable[[str, Record], None],
     on_start: Callable[[asyncio.subprocess.Process], None] | None,
 ) -> None:
     pipe = asyncio.subprocess.PIPE
-    process = await spawn(node, argv, stdin=stdin, stdout=pipe, stderr=errors, variables=load_credentials())
+    process = await spawn(node, argv, stdin=stdin, stdout=pipe, stderr=errors, variables=variables)
     failure: Failure | None = None
     try:
         if on_start is not None:

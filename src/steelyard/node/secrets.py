@@ -13,6 +13,7 @@ from typing import Any
 from steelyard.model.errors import StudyError
 from steelyard.model.secret import ENV, FILE, LEAST_CHARS, Concealer, named, references, with_references
 from steelyard.model.trial_settings import TrialSettings
+from steelyard.wire.order import CQL, POSTGRESQL
 
 LONGEST_CHARS = 65_536
 """Maximum length of a secret: a certificate with its key has a few thousand characters; more is the wrong file."""
@@ -31,10 +32,13 @@ POSTGRESQL_PASSWORD = "STEELYARD_POSTGRESQL_PASSWORD"
 """Environment variable with the password of the role that a load over PostgreSQL's protocol uses."""
 
 
-def load_credentials(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables with what any load needs to log in, as far as they are set."""
-    own = {name: variables[name] for name in (POSTGRESQL_PASSWORD,) if name in variables}
-    return {**cql_credentials(variables), **own}
+def load_credentials(protocol: str, variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables with what a load over a protocol needs to log in, as far as they are set; none of other
+    protocols."""
+    if protocol == CQL:
+        return cql_credentials(variables)
+    own = (POSTGRESQL_PASSWORD,) if protocol == POSTGRESQL else ()
+    return {name: variables[name] for name in own if name in variables}
 
 
 def look_up(reference: str, variables: Mapping[str, str] = os.environ, *, key: str = "") -> str:

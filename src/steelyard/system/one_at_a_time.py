@@ -37,7 +37,7 @@ class OneAtATime:
             self._under_way = ""
 
 
-class Grows(Waits):
+class JoinsAndLeaves(Waits):
     """Joins and leaves as far as they are alike, whatever a node takes along; with them a system implements `Elastic`.
     The class of the system comes before it among the bases."""
 

@@ -193,3 +193,13 @@ def test_what_cannot_be_a_secret_is_refused(found: str | None, what: str) -> Non
 def test_a_file_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="cannot be read"):
         secrets.look_up(f"file:{tmp_path / 'none'}")
+
+
+def test_credentials_go_only_to_loads_over_their_protocol() -> None:
+    cql = {secrets.CQL_USER: "ann", secrets.CQL_PASSWORD: SECRET}
+    postgresql = {secrets.POSTGRESQL_PASSWORD: OTHER}
+    variables = {**cql, **postgresql, "PATH": "/bin"}
+    assert secrets.load_credentials("cql", variables) == cql
+    assert secrets.load_credentials("postgresql", variables) == postgresql
+    assert secrets.load_credentials("resp", variables) == secrets.load_credentials("http", variables) == {}
+    assert secrets.load_credentials("cql", postgresql) == secrets.load_credentials("postgresql", cql) == {}

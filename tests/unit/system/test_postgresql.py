@@ -65,6 +65,30 @@ def test_reads_from_replicas_need_one() -> None:
     assert list(system.problems(2, load)) == []
 
 
+def test_a_load_has_no_more_connections_than_a_server_takes() -> None:
+    system = create(Settings(max_connections=20), Path("/none"))
+    assert list(system.problems(1, Load(operations=1, connections_per_node=14))) == []
+    (problem,) = system.problems(1, Load(operations=1, connections_per_node=15))
+    assert (problem.key, problem.hint) == (
+        "load.connections_per_node", "at most 14, or system.max_connections = 21: every load node opens as many"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "mb"),
+    [
+        (Settings(), 1024 + 1024 + 16),
+        (Settings(wal_keep_mb=0, config={"max_wal_size": "256MB"}), 256 + 16),
+        (Settings(wal_keep_mb=64, config={"max_wal_size": "2GB"}), 2048 + 64 + 16),
+    ],
+)
+def test_the_disk_has_room_for_the_log_that_each_server_keeps(settings: Settings, mb: int) -> None:
+    system = create(settings, Path("/none"))
+    assert system.disk_bytes(0, 1) == (mb << 20) + _system.EMPTY_BYTES
+    assert system.disk_bytes(0, 3) == 3 * system.disk_bytes(0, 1)
+    assert system.disk_bytes(1000, 1) > system.disk_bytes(0, 1) + 1000
+
+
 @pytest.mark.parametrize(
     ("force", "said"),
     [

@@ -123,13 +123,13 @@ def method(
 
 def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     version = next((record.versions["system"] for record in records if "system" in record.versions), "")
-    named = version if study.system.name in version else f"{study.system.name} {version}".strip()
+    names = [str(name) for name in study.values_of(("system", "system.name"), study.system.name)]
+    named = version if study.system.name in version else f"{listed(names)} {version}".strip()
+    systems = "system under test was" if len(names) == 1 else "systems under test were"
     nodes = study.values_of(("nodes", "site.nodes"), study.site.nodes)
     sizes = listed([str(level) for level in nodes])
     plural = "node" if list(nodes) == [1] else "nodes"
-    sentence = (
-        f"The system under test was {named} on clusters of {sizes} {plural}, provided by the site “{study.site.name}”."
-    )
+    sentence = f"The {systems} {named} on clusters of {sizes} {plural}, provided by the site “{study.site.name}”."
     if study.load_site.name:
         sentence += f" The load was driven from {_load_nodes(study)} of the site “{study.load_site.name}”."
     sentence += activity_words.changes_of_size(records)

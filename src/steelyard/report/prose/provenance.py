@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading.report_input import ReportInput
 from steelyard.report.tables import latex
+from steelyard.wire.order import POSTGRESQL
 
 MIB: Final = 1024 * 1024
 ROOT: Final = "store"
@@ -31,6 +33,8 @@ STORE: Final = "STORE"
 moved."""
 ONE_MACHINE: Final = "cpu"
 """Resources that nodes on one machine share."""
+SPELLED: Final = {POSTGRESQL: "PostgreSQL"}
+"""Systems with the name of their protocol that more than a capital first letter spells."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,11 @@ class Provenance:
 
 
 def hardware(page_input: ReportInput) -> str:
-    """Hardware, site and system in one line: `2 CPUs (AMD EPYC), 23.5 GiB of memory, all nodes on one machine;
+    """Hardware, site and systems in one line: `2 CPUs (AMD EPYC), 23.5 GiB of memory, all nodes on one machine;
     database nodes in Docker containers, network host; Cassandra 5.0.5, heap 256 MB per node`. Empty if no facts are
     known."""
-    parts = (_machines(page_input), enclosed(page_input.records, page_input.site_facts), _system(page_input.records))
+    enclosure = enclosed(page_input.records, page_input.site_facts)
+    parts = (_machines(page_input), enclosure, *_systems(page_input.records))
     return "; ".join(part for part in parts if part)
 
 
@@ -98,20 +103,29 @@ def _machine(node_facts: Mapping[str, str]) -> str:
     return ", ".join(part for part in (processors, size) if part)
 
 
-def _system(records: Sequence[TrialRecord]) -> str:
-    """System under test with its version, and its heap if it is the same in all trials."""
-    if not records:
-        return ""
-    settings = records[-1].settings
-    name, simulated = settings.system.name, settings.planted_contention is not None
+def _systems(records: Sequence[TrialRecord]) -> tuple[str, ...]:
+    """Each system under test with its versions as measured, and its heap if it is the same in all of its trials."""
+    of: dict[str, list[TrialRecord]] = {}
+    for record in records:
+        of.setdefault(record.settings.system.name, []).append(record)
+    return tuple(_system(name, of[name]) for name in sorted(of))
+
+
+def _system(name: str, records: Sequence[TrialRecord]) -> str:
+    simulated = records[-1].settings.planted_contention is not None
     written = (version for one in records for key, version in one.versions.items() if key in (name, "system"))
-    versions = sorted({version.removeprefix(f"{name} ") for version in written})
-    called = "simulated cluster" if simulated else capital(name)
+    versions = sorted({version.removeprefix(f"{name} ") for version in written}, key=_numbers)
+    called = "simulated cluster" if simulated else SPELLED.get(name, capital(name))
     heaps = {_heap_mb(one.settings.system.settings) for one in records}
     heap = next(iter(heaps)) if len(heaps) == 1 else ""
     plain = [version for version in versions if version[:1].isdigit()]
     shown = f"{called} {listed(plain)}" if plain and not simulated else called
     return f"{shown}, heap {heap} MB per node" if heap else shown
+
+
+def _numbers(version: str) -> tuple[list[int], str]:
+    """By which versions are in order: 9.6 before 15.14."""
+    return [int(number) for number in re.findall(r"\d+", version)], version
 
 
 def _heap_mb(settings: Mapping[str, object]) -> str:

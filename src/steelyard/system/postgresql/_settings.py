@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -17,6 +18,8 @@ ROLE: Final = "steelyard"
 """Role and database of the load and of the laboratory. It is no superuser, and no other role can connect."""
 HBA: Final = "pg_hba.conf"
 """File of those who may connect, in the node's folder."""
+MAX_WAL_MB: Final = 1024
+"""Default of `max_wal_size`, MiB."""
 RESERVED: Final = frozenset({"config_file", "data_directory", "hot_standby", "ident_file", "logging_collector"})
 """Further options that are not free: files are the node's, replicas are read, and the log is read."""
 
@@ -25,7 +28,7 @@ class Settings(Value):
     """Settings of the system `postgresql`. All are hard to change: another value needs a new cluster."""
 
     version: int | None = Field(default=None, ge=15, le=99)
-    """Major version of Debian's packages; none: the newest on this machine."""
+    """Major version of Debian's packages on all nodes; none: the newest on the machine that runs the study."""
     synchronous: int = Field(default=0, ge=0, le=100)
     """Replicas, whichever are first, that must have a write before it is acknowledged; 0: none."""
     synchronous_commit: Literal["off", "local", "remote_write", "on", "remote_apply"] = "on"
@@ -34,7 +37,7 @@ class Settings(Value):
     shared_buffers_mb: int = Field(default=128, ge=1, le=1 << 19)
     """Memory for pages of tables, MiB."""
     max_connections: int = Field(default=100, ge=10, le=10_000)
-    """Most connections to a server, each of which is a process."""
+    """Most connections to a server, each of which is a process; six are not for the load."""
     wal_keep_mb: int = Field(default=1024, ge=0, le=1 << 19)
     """Write-ahead log that the primary keeps for replicas, MiB; one that is further behind is lost."""
     port: int = Field(default=5432, ge=1024, le=65_535)
@@ -82,6 +85,16 @@ def options(settings: Settings, node: Node, primary: str) -> Mapping[str, str]:
         "wal_retrieve_retry_interval": "500ms",
         **{name: _word(value) for name, value in settings.config.items()},
     }
+
+
+def most_log_bytes(settings: Settings) -> int:
+    """Write-ahead log that a server keeps at most, in bytes: what is written from one checkpoint to the next
+    (`max_wal_size`), and before that what replicas may need (`wal_keep_size`, with one more file of 16 MiB). Slots hold
+    no more than that, except while a replica that joins is copied. Source: PostgreSQL 15, documentation, "WAL
+    Configuration" (https://www.postgresql.org/docs/15/wal-configuration.html). Pure."""
+    size = re.fullmatch(r"(\d+)(MB|GB|TB)", str(settings.config.get("max_wal_size")))
+    between_mb = int(size[1]) << {"MB": 0, "GB": 10, "TB": 20}[size[2]] if size else MAX_WAL_MB
+    return (between_mb + settings.wal_keep_mb + 16) << 20
 
 
 def _size(mb: int) -> str:

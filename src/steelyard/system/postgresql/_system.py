@@ -23,10 +23,10 @@ from steelyard.node import files, kept
 from steelyard.node.base import Node
 from steelyard.node.tasks import together
 from steelyard.system.base import ClusterTimes, MarkIt
-from steelyard.system.one_at_a_time import Grows
+from steelyard.system.one_at_a_time import JoinsAndLeaves
 from steelyard.system.one_server import data
 from steelyard.system.packaged import ASK_TIMEOUT_S, Packaged, PackagedServer
-from steelyard.system.postgresql._settings import BASE_MB, HBA, ROLE, Settings, options
+from steelyard.system.postgresql._settings import BASE_MB, HBA, ROLE, Settings, most_log_bytes, options
 from steelyard.wire.order import POSTGRESQL
 
 NAME: Final = "postgresql"
@@ -72,8 +72,13 @@ START_S, START_EACH_S = 3.0, 2.5
 RATE_PER_CORE = 5_000.0
 """Operations per second and core, clients included."""
 SERVICE_MS = 0.2
-WAL_FACTOR = 2.0
-"""Write-ahead log of a fill, and its indexes, for each byte of its records."""
+ROOM = 3.0
+"""Disk for each byte of records: the rows, their index, and what updates leave until it is vacuumed."""
+EMPTY_BYTES: Final = 64 << 20
+"""Disk of an empty server, with the first file of its write-ahead log."""
+NOT_FOR_LOAD: Final = 6
+"""Connections that a load cannot have: three that PostgreSQL keeps for superusers (superuser_reserved_connections), the
+probe's, and those by which the laboratory asks."""
 
 
 def packaged(version: int | None, installed: Path = INSTALLED) -> Packaged:
@@ -89,7 +94,7 @@ def packaged(version: int | None, installed: Path = INSTALLED) -> Packaged:
     )  # fmt: skip
 
 
-class PostgreSQL(PackagedServer, Grows):
+class PostgreSQL(PackagedServer, JoinsAndLeaves):
     """PostgreSQL; implements `System` and most abilities of `steelyard.system.base`."""
 
     name = NAME
@@ -233,11 +238,12 @@ class PostgreSQL(PackagedServer, Grows):
         return nodes
 
     def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
-        """The data with their write-ahead log, and what an empty server takes."""
-        return int(stored_bytes * (1 + WAL_FACTOR)) + nodes * (64 << 20)
+        """The data, and for each server what it takes when empty and the write-ahead log that it keeps."""
+        return int(stored_bytes * ROOM) + nodes * (EMPTY_BYTES + most_log_bytes(self.settings))
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
-        """Errors for more synchronous replicas than there are, and for reads from replicas without any."""
+        """Errors for more synchronous replicas than there are, for reads from replicas without any, and for more
+        connections of one load node than a server takes."""
         replicas = nodes - 1
         if self.settings.synchronous > replicas:
             what = f"system.synchronous = {self.settings.synchronous} with {count(replicas, 'replica')}: no write ends"
@@ -246,6 +252,14 @@ class PostgreSQL(PackagedServer, Grows):
             yield StudyError("client.tls = true: these servers have no certificate", key="load.tls")
         if load.read_from == "replicas" and not replicas:
             yield StudyError("client.read_from = 'replicas' with one node: it has none", key="load.read_from")
+        most, asked = self.settings.max_connections - NOT_FOR_LOAD, load.connections_per_node
+        if asked > most:
+            what = (
+                f"client.connections_per_node = {asked} with system.max_connections = {self.settings.max_connections}: "
+                f"a server has {most} for the load"
+            )
+            hint = f"at most {most}, or system.max_connections = {asked + NOT_FOR_LOAD}: every load node opens as many"
+            yield StudyError(what, hint, key="load.connections_per_node", read=asked)
 
     async def _join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> None:
         everyone = (*members, node)

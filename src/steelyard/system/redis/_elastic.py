@@ -11,7 +11,7 @@ from steelyard.model.errors import CommandFailed, SystemFault
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.system.base import MarkIt
-from steelyard.system.one_at_a_time import Grows
+from steelyard.system.one_at_a_time import JoinsAndLeaves
 from steelyard.system.one_server import LAST_LINES, POLL_S
 from steelyard.system.redis._system import NAME, Redis
 
@@ -19,7 +19,7 @@ FORGET_TIMEOUT_S = 30.0
 """Time for all members to forget a node whose join ended early."""
 
 
-class ElasticRedis(Redis, Grows):
+class ElasticRedis(Redis, JoinsAndLeaves):
     """Redis Cluster whose nodes join and leave while it runs; implements `Elastic`, too. A node that joins gets its
     share of the slots, and one that leaves gives all of its to the others; how many bytes these are is unknown."""
 

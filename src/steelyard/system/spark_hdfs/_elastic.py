@@ -13,7 +13,7 @@ from steelyard.node import files
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.system.base import MarkIt
-from steelyard.system.one_at_a_time import Grows
+from steelyard.system.one_at_a_time import JoinsAndLeaves
 from steelyard.system.one_server import data
 from steelyard.system.spark_hdfs import _configuration as configuration
 from steelyard.system.spark_hdfs import _state
@@ -24,7 +24,7 @@ FORGET_TIMEOUT_S = 30.0
 """Time for NameNode and Master to forget a node whose join ended early."""
 
 
-class ElasticSparkHdfs(SparkHdfs, Grows):
+class ElasticSparkHdfs(SparkHdfs, JoinsAndLeaves):
     """Spark and HDFS whose workers join and leave while jobs run; implements `Elastic`, too. When a node leaves, HDFS
     copies what only it has, and Spark starts nothing more on it; its daemons end after its last executor."""
 

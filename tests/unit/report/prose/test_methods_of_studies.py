@@ -56,6 +56,12 @@ def test_the_methods_of_a_search_name_its_limits_and_windows() -> None:
         assert part in text, part
 
 
+def test_the_methods_name_every_system() -> None:
+    study = read(STUDIES / "stores.toml", plugins=Plugins(STUDIES))
+    text = " ".join(method_and_facts.method(study, None, (), analyse((), study, seed=1)))
+    assert text.startswith("The systems under test were cassandra, redis and postgresql on clusters of 1 node")
+
+
 @pytest.mark.parametrize(("protocol", "said"), [("cql", True), ("", True), ("http", False), ("etcd", False)])
 def test_consistency_is_said_only_of_a_protocol_that_has_it(protocol: str, said: bool) -> None:
     study = read(STUDIES / "search.toml", plugins=Plugins(STUDIES))

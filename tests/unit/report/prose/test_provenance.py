@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.report.prose.provenance import _system, enclosed, one_trial
+from steelyard.report.prose.provenance import _systems, enclosed, one_trial
 from tests.unit.report import synthetic
 
 CLOSED = {"schedule": "closed", "threads": 1, "operations": 2000, "duration_s": None}
@@ -67,7 +67,7 @@ def test_what_encloses_the_nodes_is_said() -> None:
 def test_the_heap_is_that_of_clusters_of_the_laboratorys_own(own: dict[str, Any], line: str) -> None:
     (record,) = trials(CLOSED)
     settings = TrialSettings({"system": {"name": "cassandra", **own}})
-    assert _system([record.model_copy(update={"settings": settings, "versions": {}})]) == line
+    assert _systems([record.model_copy(update={"settings": settings, "versions": {}})]) == (line,)
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,23 @@ def test_the_heap_is_that_of_clusters_of_the_laboratorys_own(own: dict[str, Any]
 def test_a_system_has_its_version_unless_its_times_are_planted(system: dict[str, Any], version: str, line: str) -> None:
     (record,) = trials(CLOSED)
     update = {"settings": TrialSettings({"system": system}), "versions": {"system": version}}
-    assert _system([record.model_copy(update=update)]) == line
+    assert _systems([record.model_copy(update=update)]) == (line,)
+
+
+def test_every_system_has_all_of_its_versions() -> None:
+    (record,) = trials(CLOSED)
+    measured = [
+        ({"name": "redis"}, "7.0.15"),
+        ({"name": "cassandra", "heap_mb": 512}, "5.0.5"),
+        ({"name": "postgresql", "version": 15}, "15.14"),
+        ({"name": "postgresql", "version": 9}, "9.6"),
+        ({"name": "postgresql", "version": 15}, "15.14"),
+    ]
+    records = [
+        record.model_copy(
+            update={"settings": TrialSettings({"system": system}), "versions": {str(system["name"]): version}}
+        )
+        for system, version in measured
+    ]
+    systems = ("Cassandra 5.0.5, heap 512 MB per node", "PostgreSQL 9.6 and 15.14", "Redis 7.0.15")
+    assert _systems(records) == systems
