@@ -74,8 +74,8 @@ quickstart: setup
 check: check-python check-rust
 
 check-python: $(VENV)/.installed
-	$(BIN)/ruff format --check src tests benchmarks tools
-	$(BIN)/ruff check src tests benchmarks tools
+	$(BIN)/ruff format --check src tests benchmarks tools studies
+	$(BIN)/ruff check src tests benchmarks tools studies
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

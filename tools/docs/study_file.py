@@ -43,7 +43,9 @@ from steelyard.tomlfile.parse import LARGEST_BYTES, LONGEST_KEY, LONGEST_NAME, L
 from steelyard.wire.order import TARGETS
 
 OF_PROTOCOLS = "; ".join(
-    f"{name} have {listed([f'`{setting}`' for setting in kind.client])}" for name, kind in TARGETS.items()
+    f"{name} have {listed([f'`{setting}`' for setting in kind.client])}"
+    for name, kind in TARGETS.items()
+    if kind.client
 )
 
 TABLES: dict[str, type[BaseModel]] = {

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from steelyard.model.errors import StudyError
 from steelyard.plugins import find
 from steelyard.tomlfile.problems import from_validation
+from steelyard.wire.order import OTHER_ENGINES
 from steelyard.workload.base import Workload
 
 
@@ -19,6 +20,15 @@ def workload_of(name: str, settings: Mapping[str, str]) -> Workload:
     model: type[BaseModel] = module.Settings
     workload: Workload = module.create(settings_of(model, settings, "workload"))
     return workload
+
+
+def protocols_of(workload: Workload) -> tuple[str, ...]:
+    """The protocols of a workload that the agent speaks. Raises StudyError if there are none."""
+    able = tuple(name for name in workload.protocols if name not in OTHER_ENGINES)
+    if not able:
+        lacks, hint = OTHER_ENGINES[workload.protocols[0]]
+        raise StudyError(f"workload {workload.name} needs a study: the agent {lacks}", f"in the study, {hint}")
+    return able
 
 
 def settings_of(model: type[BaseModel], settings: Mapping[str, Any], prefix: str) -> BaseModel:

@@ -20,7 +20,7 @@ from steelyard.node import agent
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plugins.find import Plugins
 from steelyard.system.base import Endpoint
-from steelyard.wire.order import Jobs, Order
+from steelyard.wire.order import OTHER_ENGINES, Order
 from steelyard.wire.program import Program
 from steelyard.workload.base import Workload
 
@@ -52,7 +52,7 @@ def without_meaning(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 
 
 def refused(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
-    """Errors for loads that their engine refuses. Engines without `check` accept every load."""
+    """Errors for loads that their engine refuses. Engines without `check` accept every load that the agent knows."""
     for settings in distinct(plan, "system", "workload", "load", "site", "load_site", "node"):
         name = settings.engine
         engine = abilities.engine(settings)
@@ -65,9 +65,10 @@ def refused(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
             )
             continue
         if not isinstance(engine, Selective):
-            if isinstance(abilities.workload(settings).order(), Jobs):
-                message = f"engine {name} submits no jobs, but workload {settings.workload.name} is one"
-                yield StudyError(message, "use the engine for jobs: load.engine = 'job'", key="load.engine", read=name)
+            if (spoken := abilities.system(settings).protocol) in OTHER_ENGINES:
+                lacks, hint = OTHER_ENGINES[spoken]
+                message = f"engine {name} {lacks}, but system {settings.system.name} speaks {spoken}"
+                yield StudyError(message, hint, key="load.engine", read=name)
             continue
         load = effective_load(settings)
         if any(offered.capacity_fraction is not None for offered in load.offered):

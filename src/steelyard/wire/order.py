@@ -27,6 +27,7 @@ HTTP: Final = "http"
 ETCD: Final = "etcd"
 POSTGRESQL: Final = "postgresql"
 SPARK: Final = "spark"
+YCSB_BINDING: Final = "ycsb-binding"
 
 
 class CqlTarget(Value):
@@ -119,13 +120,28 @@ class JobTarget(Value):
     """argv, on a load node, that removes the folder whose URL follows; without it outputs stay until the start ends."""
 
 
-Target = Annotated[
-    CqlTarget | RespTarget | HttpTarget | EtcdTarget | PostgresqlTarget | JobTarget, Field(discriminator="protocol")
-]
-TARGETS: Final[Mapping[str, type[CqlTarget | RespTarget | HttpTarget | EtcdTarget | PostgresqlTarget | JobTarget]]] = {
-    kind.model_fields["protocol"].default: kind for kind in get_args(get_args(Target)[0])
+class YcsbBindingTarget(Value):
+    """A store that YCSB reaches by a binding of its own. The agent does not know it: engines of others run YCSB."""
+
+    client: ClassVar[tuple[str, ...]] = ()
+    port: ClassVar = 27017
+    protocol: Literal["ycsb-binding"] = "ycsb-binding"
+
+
+AnyTarget = CqlTarget | RespTarget | HttpTarget | EtcdTarget | PostgresqlTarget | JobTarget | YcsbBindingTarget
+Target = Annotated[AnyTarget, Field(discriminator="protocol")]
+TARGETS: Final[Mapping[str, type[AnyTarget]]] = {
+    kind.model_fields["protocol"].default: kind for kind in get_args(AnyTarget)
 }
 """Protocol to what an order says of it."""
+OTHER_ENGINES: Final[Mapping[str, tuple[str, str]]] = {
+    SPARK: ("submits no jobs", "use the engine for jobs: load.engine = 'job'"),
+    YCSB_BINDING: (
+        "does not run YCSB's bindings",
+        "name an engine of your own that does, such as load.engine = './ycsb.py'; how: docs/reference/engines.md",
+    ),
+}
+"""Protocols that the agent does not speak: what it does not do, and which engine to name."""
 
 
 class Proportions(Value):

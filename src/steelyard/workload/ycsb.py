@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from steelyard.model.data_model import Schema
 from steelyard.model.value import Value, later
-from steelyard.wire.order import CQL, ETCD, POSTGRESQL, RESP, Proportions, Ycsb
+from steelyard.wire.order import CQL, ETCD, POSTGRESQL, RESP, YCSB_BINDING, Proportions, Ycsb
 from steelyard.wire.program import Chooser
 
 KEYSPACE = "ycsb"
@@ -134,7 +134,7 @@ class Settings(Value):
 class Core:
     """A mix of YCSB's core operations on one table."""
 
-    protocols: tuple[str, ...] = (CQL, RESP, ETCD, POSTGRESQL)
+    protocols: tuple[str, ...] = (CQL, RESP, ETCD, POSTGRESQL, YCSB_BINDING)
 
     def __init__(self, name: str, settings: Settings, schema: Schema | None = None) -> None:
         self.name = name

@@ -45,7 +45,7 @@ from steelyard.cli.terminal import load_output
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.dropin import agent_run, other_tables, wording
 from steelyard.dropin.contacts import with_ports
-from steelyard.dropin.given import settings_of, workload_of
+from steelyard.dropin.given import protocols_of, settings_of, workload_of
 from steelyard.engine_order import without_meaning
 from steelyard.format import listed
 from steelyard.model.data_model import Schema
@@ -238,7 +238,7 @@ def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: O
 def _protocol(workload: Workload, asked: str | None, console: Console | None) -> str:
     """The protocol asked for, or the first that the workload can be sent over, which is said if there are others.
     Raises StudyError."""
-    able = tuple(workload.protocols)
+    able = protocols_of(workload)
     if asked is not None and asked not in able:
         raise problem("--protocol", asked, f"workload {workload.name} cannot be sent over it", able)
     if asked is None and len(able) > 1 and console is not None:

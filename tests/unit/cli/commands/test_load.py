@@ -57,6 +57,10 @@ def test_a_protocol_is_chosen_or_said() -> None:
     assert said.export_text() == ""
     with pytest.raises(StudyError, match=r"--protocol = 'http': workload .* cannot be sent over it.*cql, resp, etcd"):
         command._protocol(workload, "http", said)
+    with pytest.raises(StudyError, match=r"cannot be sent over it; allowed: cql, resp, etcd, postgresql$"):
+        command._protocol(workload, "ycsb-binding", said)
+    with pytest.raises(StudyError, match="workload wordcount needs a study: the agent submits no jobs"):
+        command._protocol(workload_of("wordcount", {}), None, said)
 
 
 @pytest.mark.parametrize("word", ["n1:x", "n1:0", "n1:70000", ":9042"])
