@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate"),
 ]
 
-PORT = 27_432
+PORT = 28_432
 PASSWORD = "a password, with 'quotes'"
 VARIABLE = "STEELYARD_POSTGRESQL_PASSWORD"
 CERTIFICATE = (
