@@ -122,3 +122,19 @@ def test_the_newest_version_of_this_machine_is_used(tmp_path: Path) -> None:
     found = asked.version.search("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)")
     assert found is not None
     assert found[1] == "15.18"
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("wrok_mem", "8MB", 'unrecognized configuration parameter "wrok_mem"'),
+        ("work_mem", "8 potatoes", "Valid units for this parameter"),
+        ("work_mem", "8MB", ""),
+        ("fsync", False, ""),
+    ],
+)
+def test_options_that_the_server_refuses_are_found_before_it_starts(name: str, value: str | bool, words: str) -> None:
+    problems = list(create(Settings(config={name: value}), Path("/none")).problems(1, Load(operations=1)))
+    assert [problem.key for problem in problems] == ([f"system.config.{name}"] if words else [])
+    assert all(words in problem.message for problem in problems)

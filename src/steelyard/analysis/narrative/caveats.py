@@ -63,7 +63,7 @@ def caveats(
         limited = study.node != NodeLimits() or any(name.startswith("node.") for name in study.factors)
         sentences += [OF_PLANTED] if limited else []
     sentences += [OF_EMULATED] if emulated else []
-    sentences += [*of_system, *carried.unfinished(records)]
+    sentences += [*of_system, *_old_reads(records), *carried.unfinished(records)]
     sentences += _stand_ins(study)
     sentences += server_warm_up.cold_starts(results.of(WarmedStart))
     shared = [thing for thing in ("cpu", "memory", "disk", "clock", "kernel") if thing in results.shares]
@@ -143,6 +143,18 @@ def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:
     total = sum(one.trials for one in exclusions)
     why = "; ".join(f"{one.trials} {one.reason}" for one in exclusions)
     return f"{total} of {count(trials, 'attempt')} {'was' if total == 1 else 'were'} left out: {why}."
+
+
+def _old_reads(records: Sequence[TrialRecord]) -> list[str]:
+    """Sentence on reads from replicas, which may be old."""
+    stated = [(record.settings, load) for record in records if (load := record.settings.stated_load)]
+    elsewhere = [(settings, load.read_from) for settings, load in stated if load.read_from != "primary"]
+    if not (asked := sorted({read_from for settings, read_from in elsewhere if settings.site.nodes > 1})):
+        return []
+    return [
+        f"Reads go to replicas, too (client.read_from = {listed(asked, 'or')}): a replica may answer with a row as it "
+        "was before an acknowledged write. Throughput with more nodes is partly that of weaker reads."
+    ]
 
 
 def _stand_ins(study: Study) -> list[str]:

@@ -140,7 +140,9 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     sentence += (
         " "
         + {
-            "restore": "Each trial started from the same snapshot of the filled tables.",
+            "restore": "Each trial started from the same snapshot of the filled tables."
+            if any(record.data == "restored" for record in records)
+            else "Each trial found the tables as they were filled: after writes they were emptied and filled again.",
             "reload": "The tables were filled again for each trial.",
             "truncate": "Each trial started from empty tables.",
             "continue": (

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -20,6 +23,8 @@ HBA: Final = "pg_hba.conf"
 """File of those who may connect, in the node's folder."""
 MAX_WAL_MB: Final = 1024
 """Default of `max_wal_size`, MiB."""
+ASK_TIMEOUT_S: Final = 10.0
+ENGLISH: Final = {"LC_ALL": "C"}
 RESERVED: Final = frozenset({"config_file", "data_directory", "hot_standby", "ident_file", "logging_collector"})
 """Further options that are not free: files are the node's, replicas are read, and the log is read."""
 
@@ -83,7 +88,7 @@ def options(settings: Settings, node: Node, primary: str) -> Mapping[str, str]:
         "wal_keep_size": _size(settings.wal_keep_mb),
         "wal_receiver_status_interval": "1s",
         "wal_retrieve_retry_interval": "500ms",
-        **{name: _word(value) for name, value in settings.config.items()},
+        **{name: word(value) for name, value in settings.config.items()},
     }
 
 
@@ -101,5 +106,21 @@ def _size(mb: int) -> str:
     return "0" if mb == 0 else f"{mb // 1024}GB" if mb % 1024 == 0 else f"{mb}MB"
 
 
-def _word(value: str | int | float | bool) -> str:
+def word(value: str | int | float | bool) -> str:
+    """A value of `config` as the server reads it."""
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+@functools.cache
+def refused(server: Path, name: str, value: str) -> str:
+    """Why a server program of this machine refuses an option, in its own words; empty if it takes it, or is not here.
+    Nothing is started: it is asked for another option's value."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-postgresql-") as folder:
+        Path(folder, "postgresql.conf").touch()
+        argv = [str(server), "-C", "max_connections", "-D", folder, "-c", f"{name}={value}"]
+        try:
+            done = subprocess.run(argv, capture_output=True, check=False, timeout=ASK_TIMEOUT_S, env=ENGLISH)
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+    said = done.stderr.decode(errors="replace")
+    return " ".join(re.findall(r"(?:FATAL|HINT): +(.*)", said)) if done.returncode else ""

@@ -26,7 +26,7 @@ from steelyard.system.base import ClusterTimes, MarkIt
 from steelyard.system.one_at_a_time import JoinsAndLeaves
 from steelyard.system.one_server import data
 from steelyard.system.packaged import ASK_TIMEOUT_S, Packaged, PackagedServer
-from steelyard.system.postgresql._settings import BASE_MB, HBA, ROLE, Settings, most_log_bytes, options
+from steelyard.system.postgresql._settings import BASE_MB, HBA, ROLE, Settings, most_log_bytes, options, refused, word
 from steelyard.wire.order import POSTGRESQL
 
 NAME: Final = "postgresql"
@@ -242,8 +242,8 @@ class PostgreSQL(PackagedServer, JoinsAndLeaves):
         return int(stored_bytes * ROOM) + nodes * (EMPTY_BYTES + most_log_bytes(self.settings))
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
-        """Errors for more synchronous replicas than there are, for reads from replicas without any, and for more
-        connections of one load node than a server takes."""
+        """Errors for more synchronous replicas than there are, for reads from replicas without any, for more
+        connections of one load node than a server takes, and for options that the server of this machine refuses."""
         replicas = nodes - 1
         if self.settings.synchronous > replicas:
             what = f"system.synchronous = {self.settings.synchronous} with {count(replicas, 'replica')}: no write ends"
@@ -260,6 +260,9 @@ class PostgreSQL(PackagedServer, JoinsAndLeaves):
             )
             hint = f"at most {most}, or system.max_connections = {asked + NOT_FOR_LOAD}: every load node opens as many"
             yield StudyError(what, hint, key="load.connections_per_node", read=asked)
+        for name, value in self.settings.config.items():
+            if why := refused(Path(self.packaged.programs[0]), name, word(value)):
+                yield StudyError(f"PostgreSQL refuses the option: {why}", key=f"system.config.{name}", read=value)
 
     async def _join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> None:
         everyone = (*members, node)

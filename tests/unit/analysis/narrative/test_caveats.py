@@ -183,6 +183,19 @@ def test_emulated_processors_are_said():
     assert not [one for one in analyse(cell([[1.0]]), study(), seed=1).caveats if "emulated" in one]
 
 
+@pytest.mark.parametrize(
+    ("nodes", "read_from", "said"), [(3, "any", True), (1, "any", False), (3, "primary", False), (2, "replicas", True)]
+)
+def test_reads_of_replicas_are_a_limit(nodes, read_from, said):
+    settings = TrialSettings(
+        {"site": {"name": "local", "nodes": nodes}, "load": {"operations": 1, "read_from": read_from}}
+    )
+    records = [one.model_copy(update={"settings": settings}) for one in cell([[1.0]])]
+    limits = [one for one in analyse(records, study(), seed=1).caveats if one.startswith("Reads go to replicas, too")]
+    assert len(limits) == said
+    assert all(f"client.read_from = {read_from}" in one for one in limits)
+
+
 def test_cold_servers_are_the_first_limit():
     cold = study(system={"name": "cassandra"}, server_warm_up={"mode": "off"})
     first = analyse(cell([[100.0, 101.0], [102.0, 103.0]]), cold, seed=1).caveats[0]
