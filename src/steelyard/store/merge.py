@@ -39,7 +39,7 @@ MOST_FOLDERS: Final = 20
 
 @dataclass
 class Merged:
-    """What a merge did; if it has conflicts, nothing was written."""
+    """Outcome of a merge; if it has conflicts, nothing was written."""
 
     folder: Path
     planned: int

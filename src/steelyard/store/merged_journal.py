@@ -1,6 +1,6 @@
 """Journals of several stores of one study as one, see `steelyard.store.merge`.
 
-Sessions are in order of time, each with its lines together, because those that overlap could not be told apart. A line
+Sessions are in order of time, each with its lines together, because those that overlap could not be separated. A line
 that several stores have is one event. What only the merge knows is at the end.
 """
 
@@ -63,10 +63,10 @@ class Source:
     @property
     def floor(self) -> str | None:
         """SHA-256 of the noise floor; None without one, or if it is not the journal's."""
-        found = [entry.event.sha256 for entry, _ in self.lines if _has_floor(entry.event)]
+        floors = [entry.event.sha256 for entry, _ in self.lines if _has_floor(entry.event)]
         with contextlib.suppress(OSError):
             sha256 = sha256_of(self.folder / layout.NOISE_FLOOR, self.folder)
-            return sha256 if sha256 in found[-1:] else None
+            return sha256 if sha256 in floors[-1:] else None
         return None
 
 
@@ -117,8 +117,8 @@ def overlaps(sources: Sequence[Source]) -> tuple[list[str], list[str]]:
     do not say the machine."""
     of_store = [{one.line: one for one in _sessions(source)} for source in sources]
     conflicts, unknown = [], 0
-    for a, b in combinations({line: one for found in of_store for line, one in found.items()}.values(), 2):
-        of_one_store = any(a.line in found and b.line in found for found in of_store)
+    for a, b in combinations({line: one for sessions in of_store for line, one in sessions.items()}.values(), 2):
+        of_one_store = any({a.line, b.line} <= sessions.keys() for sessions in of_store)
         if of_one_store or a.begun_s >= b.ended_s or b.begun_s >= a.ended_s:
             continue
         if a.boot and a.boot == b.boot:
@@ -187,7 +187,7 @@ def _renumbered(line: str, source: Source, event: Kept | Unknown | None, numbers
 def _own_events(
     lines: Sequence[str], first: Source, taken: Mapping[str, TrialSealed], left_out: LeftOut, folder: Path
 ) -> Iterator[Kept]:
-    """What the journals together do not say of the merged store."""
+    """Events of the merged store that no journal has."""
     entries = tuple(journal.entries("\n".join(lines)))
     known = sealed.seals(entries)
     if any(first.files[name] not in journal.written(entries, name) for name in OF_THE_STUDY):

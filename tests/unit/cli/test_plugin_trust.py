@@ -14,7 +14,7 @@ from steelyard.cli import plugin_trust
 from steelyard.cli.commands.check import check
 from steelyard.cli.commands.run import run
 from steelyard.model.errors import StudyError
-from steelyard.plugins import find
+from steelyard.plugins import approved, find
 from steelyard.plugins.find import PluginFile, Plugins, any_file
 from tests.unit.cli.screen import Printed, printed
 from tests.unit.study.paper import HEAD, SITE, SYSTEM, WORKLOAD

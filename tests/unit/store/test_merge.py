@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -394,15 +395,15 @@ def test_a_link_in_the_place_of_a_folder_or_lock_is_not_followed(whole: Path, tm
     assert not (tmp_path / "victim").exists()
 
 
-def test_an_interrupt_leaves_no_half_of_a_store(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_half_of_a_store(whole: Path, tmp_path: Path) -> None:
     a, b = two(whole, tmp_path)
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("steelyard.store.merged_journal.merged_lines", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        merge([a, b], tmp_path / "c")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            merge([a, b], tmp_path / "c")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
