@@ -68,7 +68,7 @@ class Merged:
         for store, attempts in self.attempts.items():
             yield f"{store}: {count(attempts, 'attempt')}"
         lost = f"; lost by damage: {', '.join(self.lost)}" if self.lost else ""
-        same = f"; {self.twice} were in several stores and taken once" if self.twice else ""
+        same = f"; {count(self.twice, 'attempt')} in several stores, taken once" if self.twice else ""
         yield f"{self.folder}: {self.trials} of {count(self.planned, 'planned trial')}{same}{lost}"
 
 
@@ -188,8 +188,9 @@ def _choose(sources: Sequence[Source], merged: Merged) -> tuple[dict[str, _Held]
         merged.twice += len(several) > 1
         for held in several:
             if problem := _problem(held, merged):
-                damaged.append((name, _of(held.store, f"{layout.TRIALS}/{name}/{problem[0]}", problem[1])))
-                left_out[name] = held.folder, ": ".join(problem)
+                file, why = problem
+                damaged.append((name, _of(held.store, f"{layout.TRIALS}/{name}/{file}", why)))
+                left_out[name] = held.folder, f"{no_links.name_below(held.folder / file, held.folder)}: {why}"
             else:
                 taken.setdefault(name, held)
     for name, damage in damaged:

@@ -33,8 +33,9 @@ from steelyard.events.kept import (
 from steelyard.format import count
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import Plan
+from steelyard.model.plausible import read_json_leniently
 from steelyard.store import journal, layout, sealed
-from steelyard.store.plain_file import content_of, problem_of, sha256_of
+from steelyard.store.plain_file import content_of, loaded, problem_of, sha256_of
 from steelyard.store.read import CHANGED, Store
 
 OF_THE_STUDY: Final = (layout.STUDY_TOML, layout.STUDY_JSON, layout.PLAN)
@@ -181,7 +182,7 @@ def _renumbered(line: str, source: Source, event: Kept | Unknown | None, numbers
     """A line of the journal; one that corrects another names the number that this has now."""
     if not isinstance(event, SealCorrected) or not 0 < event.line <= len(source.lines):
         return line
-    return json.dumps({**json.loads(line), "line": numbers.get(source.lines[event.line - 1][1], event.line)})
+    return json.dumps({**loaded(line, read_json_leniently), "line": numbers.get(source.lines[event.line - 1][1], event.line)})
 
 
 def _own_events(
