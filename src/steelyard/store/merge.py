@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from steelyard import no_links
-from steelyard.atomic_file import replace_file, sync_folder
+from steelyard.atomic_file import NAME_CHARS, replace_file, sync_folder
 from steelyard.events.kept import TrialSealed
 from steelyard.format import count
 from steelyard.model.damage import Damage
@@ -119,7 +119,7 @@ def merge(stores: Sequence[Path], into: Path) -> Merged:
         sessions, merged.notes = merged_journal.overlaps(sources)
         merged.conflicts += [*_valid_twice(sources, taken.values()), *sessions]
         if not merged.conflicts:
-            name = target.name if there else f".{target.name}.{secrets.token_hex(8)}.merge"
+            name = target.name if there else f".{target.name[:NAME_CHARS]}.{secrets.token_hex(8)}.merge"
             with StoreWriter(target.parent, name) as writer:
                 try:
                     _write(sources, taken, left_out, writer, merged)

@@ -182,7 +182,9 @@ def _renumbered(line: str, source: Source, event: Kept | Unknown | None, numbers
     """A line of the journal; one that corrects another names the number that this has now."""
     if not isinstance(event, SealCorrected) or not 0 < event.line <= len(source.lines):
         return line
-    return json.dumps({**loaded(line, read_json_leniently), "line": numbers.get(source.lines[event.line - 1][1], event.line)})
+    return json.dumps(
+        {**loaded(line, read_json_leniently), "line": numbers.get(source.lines[event.line - 1][1], event.line)}
+    )
 
 
 def _own_events(
