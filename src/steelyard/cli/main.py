@@ -63,6 +63,8 @@ CONTENTS = {
         "replay": "Show which size a scaling policy would have desired in stored trials, when, and in how many.",
         "verify": "Check a store: checksums, formats, plan, journal, and every number again from the raw files. Exit "
         "code 1 if something differs.",
+        "merge": "Put the trials of several stores of one study, as of several laboratories, into one. Exit code 1 if "
+        "a planned trial was lost by damage, 3 after a conflict.",
         "audit": "Find numbers of a summary table that contradict each other, allowing for rounding. Exit code 1 if "
         "there are any, 4 if nothing could be checked.",
         "reference": "Show the published results that come with Steelyard, with their sources.",

@@ -30,6 +30,9 @@ class SessionBegan(Kept):
     """Working directory of the command."""
     commit: str = ""
     """Commit of the checkout that the program runs from; empty for an installed program."""
+    boot: str = ""
+    """Id of the kernel's boot on the machine that conducts: sessions at the same time with the same id ran on one
+    machine."""
     study: str = live("")
     store: str = live("")
     """The study's folder in the store."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard.events.kept import SessionBegan
+from steelyard.leases.records import boot_id
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 GIT_TIMEOUT_S = 10.0
@@ -36,6 +37,8 @@ def _git(checkout: Path, *words: str) -> str:
 
 
 def session_began(todo: int, total: int, argv: Sequence[str] | None = None) -> SessionBegan:
-    """The beginning of a session for the journal: its trials, the command, the working directory, the commit."""
+    """The beginning of a session for the journal: its trials, the command, the working directory, the commit, the
+    machine's boot."""
     command = tuple(sys.argv if argv is None else argv)
-    return SessionBegan(todo=todo, total=total, command=command, folder=str(Path.cwd()), commit=commit())
+    folder = str(Path.cwd())
+    return SessionBegan(todo=todo, total=total, command=command, folder=folder, commit=commit(), boot=boot_id())

@@ -116,9 +116,13 @@ class TrialDraft:
         verdict = type(record.verdict).model_validate(self._conceal.tree(record.verdict.model_dump()))
         sealed = record.model_copy(update={"checksums": checksums, "verdict": verdict})
         replace_file(self.folder / layout.TRIAL_JSON, sealed.model_dump_json(indent=1))
+        self.put_in_place()
+        return sealed
+
+    def put_in_place(self) -> None:
+        """Make it an attempt, with a record that is sealed already."""
         self.folder.rename(self.final)
         sync_folder(self.final.parent)
-        return sealed
 
     def discard(self) -> None:
         """Discard the attempt."""
@@ -231,7 +235,7 @@ class StoreWriter:
                 # Whoever compares the study with the stored one reads it again, and refuses.
                 store.study  # noqa: B018
             damages += [damage for damage in store.damages if damage not in damages]
-        after = {kept.unfit[name]: self._put_aside(name, kept.unfit[name]) for name in kept.unfit}
+        after = {kept.unfit[name]: self.put_aside(name, kept.unfit[name]) for name in kept.unfit}
         for changed in kept.changed_lines:
             self.event(changed.correction)
             after[changed.damage] = changed.damage.model_copy(update={"hint": CORRECTED})
@@ -242,7 +246,7 @@ class StoreWriter:
             after[damage] = damage.model_copy(update={"hint": MISSING})
         return tuple(sorted((after.get(damage, damage) for damage in damages), key=lambda damage: damage.file))
 
-    def _put_aside(self, name: str, damage: Damage) -> Damage:
+    def put_aside(self, name: str, damage: Damage) -> Damage:
         """Set an entry of the folder `trials` aside and note it. Returns its damage as it is now."""
         to = self._set_aside(name)
         self.event(FolderSetAside(folder=name, to=to, why=damage.what))

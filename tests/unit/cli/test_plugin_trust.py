@@ -14,7 +14,7 @@ from steelyard.cli import plugin_trust
 from steelyard.cli.commands.check import check
 from steelyard.cli.commands.run import run
 from steelyard.model.errors import StudyError
-from steelyard.plugins import find
+from steelyard.plugins import approved, find
 from steelyard.plugins.find import PluginFile, Plugins, any_file
 from tests.unit.cli.screen import Printed, printed
 from tests.unit.study.paper import HEAD, SITE, SYSTEM, WORKLOAD
@@ -92,14 +92,14 @@ def test_a_yes_holds_for_that_path_and_content(state: Path, tmp_path: Path, monk
     assert not asked(file, "n")
     assert not asked(file, ""), "a no is not kept as a yes"
     assert asked(file, "y")
-    assert (state / plugin_trust.KEPT).stat().st_mode & 0o777 == 0o600
+    assert (state / approved.KEPT).stat().st_mode & 0o777 == 0o600
     assert asked(file, "")
     assert not asked(PluginFile("site", file.path, b"2"), ""), "another content"
     assert not asked(PluginFile("site", tmp_path / "copy.py", b"1"), ""), "beside other files"
-    (state / plugin_trust.KEPT).chmod(0o620)
+    (state / approved.KEPT).chmod(0o620)
     assert not asked(file, ""), "who else could have written there?"
     assert asked(PluginFile("site", tmp_path / "other.py", b"3"), "y")
-    assert (state / plugin_trust.KEPT).stat().st_mode & 0o777 == 0o600, "ours again: the yes is kept"
+    assert (state / approved.KEPT).stat().st_mode & 0o777 == 0o600, "ours again: the yes is kept"
     assert asked(PluginFile("site", tmp_path / "other.py", b"3"), "")
     assert not asked(file, ""), "what somebody else may have written is not believed afterwards"
 
@@ -107,7 +107,7 @@ def test_a_yes_holds_for_that_path_and_content(state: Path, tmp_path: Path, monk
 def test_a_link_is_not_written_through(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state.mkdir()
     (tmp_path / "victim").write_text("")
-    (state / plugin_trust.KEPT).symlink_to(tmp_path / "victim")
+    (state / approved.KEPT).symlink_to(tmp_path / "victim")
     with pytest.raises(OSError, match="symbolic links"):
         asked(PluginFile("site", tmp_path / "mine.py", b"1"), "y")
     assert (tmp_path / "victim").read_text() == ""

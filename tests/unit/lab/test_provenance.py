@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.lab import provenance
+from steelyard.leases.records import boot_id
 
 
 def git(folder: Path, *words: str) -> None:
@@ -36,3 +37,4 @@ def test_what_the_journal_is_told() -> None:
     assert (told.todo, told.total) == (3, 8)
     assert told.command == ("steelyard", "run", "study.toml")
     assert told.folder == str(Path.cwd())
+    assert told.boot == boot_id()
