@@ -79,7 +79,7 @@ class TestThreeNodes(TestOneNode):
                     await system.promote(nodes)
                 roles = [await system.facts(node) for node in nodes]
                 assert [facts["role"] for facts in roles] == ["primary", "replica", "replica"]
-                assert roles[0]["replicas"] == "127.99.2.2:5432 quorum, 127.99.2.3:5432 quorum"
+                assert roles[0]["replicas"] == ", ".join(f"{node.address}:5432 quorum" for node in nodes[1:])
                 await system.create_schema(nodes, SCHEMA)
                 await self.write(system.endpoint(nodes, SCHEMA), SCHEMA, keys("row"))
                 await system.kill(nodes[0])

@@ -113,8 +113,8 @@ def word(value: str | int | float | bool) -> str:
 
 @functools.cache
 def refused(server: Path, name: str, value: str) -> str:
-    """Why a server program of this machine refuses an option, in its own words; empty if it takes it, or is not here.
-    Nothing is started: it is asked for another option's value."""
+    """Reason for which a server program of this machine refuses an option, in its own words; empty if it takes it, or
+    is not here. Nothing is started: it is asked for another option's value."""
     with tempfile.TemporaryDirectory(prefix="steelyard-postgresql-") as folder:
         Path(folder, "postgresql.conf").touch()
         argv = [str(server), "-C", "max_connections", "-D", folder, "-c", f"{name}={value}"]
@@ -122,5 +122,5 @@ def refused(server: Path, name: str, value: str) -> str:
             done = subprocess.run(argv, capture_output=True, check=False, timeout=ASK_TIMEOUT_S, env=ENGLISH)
         except (OSError, subprocess.TimeoutExpired):
             return ""
-    said = done.stderr.decode(errors="replace")
-    return " ".join(re.findall(r"(?:FATAL|HINT): +(.*)", said)) if done.returncode else ""
+    errors = done.stderr.decode(errors="replace")
+    return " ".join(re.findall(r"(?:FATAL|HINT): +(.*)", errors)) if done.returncode else ""
