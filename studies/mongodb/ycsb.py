@@ -60,7 +60,7 @@ def asked(order: Order) -> Ycsb:
         raise _refused(f"a workload of kind {work.kind!r} over {order.target.protocol}", "YCSB's, over ycsb-binding")
     for name, value in order.said():
         if name not in (*LOOKED_AT, *WITHOUT_MEANING):
-            raise _refused(f"{name} = {value!r}", "what leaves it out")
+            raise _refused(f"{name} = {value!r}", "no value: leave it out")
     if not isinstance(schedule, Closed | Steady) or schedule.kind == "poisson":
         raise _refused(f"schedule {schedule.kind!r}", "closed or constant")
     if isinstance(schedule, Steady) and schedule.rate_per_s % 1:
@@ -129,7 +129,7 @@ def records(told: str, phase: str, ended_s: float) -> tuple[Interval, Done]:
 
 
 def _refused(what: str, allowed: str) -> EngineError:
-    return EngineError(f"engine ycsb cannot run {what}", f"it can: {allowed}")
+    return EngineError(f"engine ycsb cannot run {what}", f"allowed: {allowed}")
 
 
 class YcsbEngine:

@@ -63,7 +63,7 @@ class Packaged:
     @property
     def names(self) -> str:
         """Both programs in words."""
-        return " and ".join(Path(name).name for name in self.programs)
+        return " and ".join(self.programs)
 
     @property
     def hint(self) -> str:
@@ -200,7 +200,7 @@ class PackagedServer(OneServer):
 
     def notes(self) -> Sequence[str]:
         """A note if the programs are not on this machine."""
-        missing = [Path(name).name for name in self.packaged.programs if shutil.which(name) is None]
+        missing = [name for name in self.packaged.programs if shutil.which(name) is None]
         return [f"{' and '.join(missing)} not found on this machine: {self.packaged.hint}"] if missing else []
 
 

@@ -194,5 +194,5 @@ def test_findings_name_the_command(tmp_path: Path) -> None:
     (note,) = system.notes()
     assert note.endswith(finding.hint)
     assert finding.hint.endswith("apt-get install postgresql-99")
-    with pytest.raises(SystemFault, match="postgres and psql not found"):
+    with pytest.raises(SystemFault, match=r"bin/postgres and \S+/psql not found"):
         asyncio.run(system.prepare())

@@ -18,7 +18,8 @@ GRANT EXECUTE ON FUNCTION pg_promote(boolean, integer), pg_reload_conf() TO stee
 CREATE DATABASE steelyard OWNER steelyard
 SQL
   else
-    until pg_isready --quiet --dbname="$4"; do sleep 0.1; done
+    # A database of the name `replication`, which $4 has, is none to others than replicas: the primary would log it.
+    until pg_isready --quiet --dbname="$4 dbname=steelyard"; do sleep 0.1; done
     pg_basebackup --dbname="$4" --pgdata="$2" --checkpoint=fast --wal-method=stream --no-sync
   fi
   : > "$2.whole"
