@@ -1,9 +1,10 @@
 //! YCSB over the gateway of etcd, against the null server and a gateway that refuses.
 #![allow(clippy::unwrap_used)]
 
-use steelyard_wire::{Action, Etcd, Order, Proportions, Schedule, Stop, Target};
+use steelyard_testing::scenarios::{is_answered_by_the_null_server, null_server};
+use steelyard_wire::{Etcd, Order, Proportions, Schedule, Stop, Target};
 
-use crate::null::null_server;
+use crate::null::null;
 use crate::server::{Server, put, start};
 use crate::{drive, refused};
 
@@ -33,34 +34,8 @@ fn gateway(status: &'static str, body: &'static str) -> Server {
 
 #[test]
 fn every_kind_of_operation_is_answered_by_the_null_server() {
-    let contacts = [null_server()];
-    let mut order = order(&contacts, 2_000);
-    order.work.ycsb_mut().unwrap().proportions = Proportions {
-        read: 0.2,
-        update: 0.2,
-        insert: 0.2,
-        scan: 0.2,
-        read_modify_write: 0.2,
-    };
-    let driven = drive(&order, 2);
-    let done = &driven.done;
-    assert_eq!(
-        (done.operations, done.errors, done.not_found),
-        (2_000, 0, 0),
-        "{done:?}"
-    );
-    // The null server finds one row for each scan.
-    assert!((300..500).contains(&done.rows), "{}", done.rows);
-    assert_eq!(
-        (driven.connected.connections, driven.connected.server.as_str()),
-        (8, "null")
-    );
-    driven.nothing_is_lost();
-    order.action = Action::Populate;
-    order.stop = Stop::default();
-    order.work.ycsb_mut().unwrap().records = 3_000;
-    let filled = drive(&order, 2).done;
-    assert_eq!((filled.operations, filled.errors), (3_000, 0));
+    let order = order(&[null_server(null)], 2_000);
+    is_answered_by_the_null_server(order, 8, |order| drive(order, 2));
 }
 
 #[test]

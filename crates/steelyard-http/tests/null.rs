@@ -1,30 +1,24 @@
 //! The whole path, from order to records, over real sockets against the null server.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use steelyard_http::null;
+use steelyard_testing::scenarios::null_server;
 use steelyard_wire::{Action, Document, Stop, Work};
 
 use crate::{document, drive, order};
 
-pub fn null_server() -> String {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        null::serve("127.0.0.1:0".parse().unwrap(), Duration::ZERO, |address| {
-            sender.send(address).unwrap()
-        })
-    });
-    receiver.recv().unwrap().to_string()
+pub fn null(address: SocketAddr, listening: mpsc::Sender<SocketAddr>) -> io::Result<()> {
+    null::serve(address, Duration::ZERO, |address| listening.send(address).unwrap())
 }
 
 #[test]
 fn documents_come_whole_over_kept_connections_and_over_one_for_each() {
-    let contacts = [null_server()];
+    let contacts = [null_server(null)];
     for (keep_alive, connections) in [(true, 8), (false, 0)] {
         let mut order = order(&contacts, keep_alive, 1_000, 2_000);
         if let Work::Requests(requests) = &mut order.work {
@@ -50,7 +44,7 @@ fn documents_come_whole_over_kept_connections_and_over_one_for_each() {
 
 #[test]
 fn there_is_nothing_to_fill() {
-    let mut order = order(&[null_server()], true, 1_000, 1);
+    let mut order = order(&[null_server(null)], true, 1_000, 1);
     order.action = Action::Populate;
     order.stop = Stop::default();
     let done = drive(&order, 1).done;
@@ -59,7 +53,7 @@ fn there_is_nothing_to_fill() {
 
 #[test]
 fn what_is_not_there_is_not_found_and_what_is_of_another_length_is_invalid() {
-    let mut order = order(&[null_server()], true, 1_000, 100);
+    let mut order = order(&[null_server(null)], true, 1_000, 100);
     let of = |path: &str, bytes| Document {
         path: path.to_owned(),
         bytes,
@@ -85,7 +79,7 @@ fn what_is_not_there_is_not_found_and_what_is_of_another_length_is_invalid() {
 
 #[test]
 fn a_connection_of_http_1_0_is_kept_only_on_request() {
-    let server = null_server();
+    let server = null_server(null);
     let answered = |head: &str| {
         let mut stream = TcpStream::connect(&server).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use steelyard_postgresql::null;
-use steelyard_testing::scenarios::{Protocol, Reply};
-use steelyard_wire::{Action, Proportions, Stop};
+use steelyard_testing::scenarios::{Protocol, Reply, is_answered_by_the_null_server, null_server};
+use steelyard_wire::{Proportions, Stop};
 
 use crate::server::{WELCOME, done, error, start, start_at};
 use crate::{drive, order};
@@ -29,42 +29,15 @@ const CLIENT: Protocol = Protocol {
     drive: |order| drive(order, 1),
 };
 
-fn null_server() -> String {
-    let (sender, receiver) = mpsc::channel();
-    let listening = move |address| sender.send(address).unwrap();
-    thread::spawn(move || null::serve("127.0.0.1:0".parse().unwrap(), Duration::ZERO, listening));
-    receiver.recv().unwrap().to_string()
-}
-
 #[test]
 fn every_kind_of_operation_is_answered_by_the_null_server() {
-    let contacts = [null_server()];
-    let mut order = order(&contacts, 2_000);
-    order.connections_per_node = 3;
-    let ycsb = order.work.ycsb_mut().unwrap();
-    ycsb.write_all_fields = false;
-    ycsb.proportions = Proportions {
-        read: 0.2,
-        update: 0.2,
-        insert: 0.2,
-        scan: 0.2,
-        read_modify_write: 0.2,
+    let null = |address, listening: mpsc::Sender<_>| {
+        null::serve(address, Duration::ZERO, |address| listening.send(address).unwrap())
     };
-    let driven = drive(&order, 2);
-    let done = &driven.done;
-    assert_eq!(
-        (done.operations, done.errors, done.not_found),
-        (2_000, 0, 0),
-        "{done:?}"
-    );
-    // The null server finds one row for each scan.
-    assert!((300..500).contains(&done.rows), "{}", done.rows);
-    assert_eq!(
-        (driven.connected.connections, driven.connected.server.as_str()),
-        (6, "null")
-    );
-    assert_eq!(driven.connected.nodes, contacts);
-    driven.nothing_is_lost();
+    let mut order = order(&[null_server(null)], 2_000);
+    order.connections_per_node = 3;
+    order.work.ycsb_mut().unwrap().write_all_fields = false;
+    is_answered_by_the_null_server(order.clone(), 6, |order| drive(order, 2));
     // Its scans name the key of what they find, and its reads that of another record.
     let ycsb = order.work.ycsb_mut().unwrap();
     ycsb.validate_fraction = 1.0;
@@ -77,14 +50,6 @@ fn every_kind_of_operation_is_answered_by_the_null_server() {
     let compared = drive(&order, 1).done;
     assert!((900..1_100).contains(&compared.operations), "{compared:?}");
     assert_eq!(compared.errors_by_kind.keys().collect::<Vec<_>>(), ["invalid"]);
-    order.action = Action::Populate;
-    order.stop = Stop::default();
-    order.work.ycsb_mut().unwrap().records = 3_000;
-    let filled = drive(&order, 2).done;
-    assert_eq!(
-        (filled.phase.as_str(), filled.operations, filled.errors),
-        ("populate", 3_000, 0)
-    );
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! The whole path, from order to records, over real sockets against servers of a single node.
 #![allow(clippy::unwrap_used)]
 
+use std::io;
+use std::net::SocketAddr;
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use steelyard_resp::{connect, null};
-use steelyard_testing::scenarios::{Protocol, Reply};
-use steelyard_wire::{Action, Proportions, Resp, Stop, Target};
+use steelyard_testing::scenarios::{Protocol, Reply, is_answered_by_the_null_server, null_server};
+use steelyard_wire::{Resp, Target};
 
 use crate::server::{greet, start, start_at};
 use crate::{drive, order, refused};
@@ -31,50 +32,17 @@ const CLIENT: Protocol = Protocol {
     drive: |order| drive(order, 1),
 };
 
-fn null_server() -> String {
-    let (sender, receiver) = mpsc::channel();
-    let listening = move |address| sender.send(address).unwrap();
-    thread::spawn(move || null::serve("127.0.0.1:0".parse().unwrap(), Duration::ZERO, listening));
-    receiver.recv().unwrap().to_string()
+fn null(address: SocketAddr, listening: mpsc::Sender<SocketAddr>) -> io::Result<()> {
+    null::serve(address, Duration::ZERO, |address| listening.send(address).unwrap())
 }
 
 #[test]
 fn every_kind_of_operation_is_answered_by_the_null_server() {
-    let contacts = [null_server()];
-    let mut order = order(&contacts, 2_000);
+    let mut order = order(&[null_server(null)], 2_000);
     let index = Some("_indices".to_owned());
     order.target = Target::Resp(Resp { index });
     order.connections_per_node = 3;
-    order.work.ycsb_mut().unwrap().proportions = Proportions {
-        read: 0.2,
-        update: 0.2,
-        insert: 0.2,
-        scan: 0.2,
-        read_modify_write: 0.2,
-    };
-    let driven = drive(&order, 2);
-    let done = &driven.done;
-    assert_eq!(
-        (done.operations, done.errors, done.not_found),
-        (2_000, 0, 0),
-        "{done:?}"
-    );
-    // The null server finds one row for each scan.
-    assert!((300..500).contains(&done.rows), "{}", done.rows);
-    assert_eq!(
-        (driven.connected.connections, driven.connected.server.as_str()),
-        (6, "null")
-    );
-    assert_eq!(driven.connected.nodes, contacts);
-    driven.nothing_is_lost();
-    order.action = Action::Populate;
-    order.stop = Stop::default();
-    order.work.ycsb_mut().unwrap().records = 3_000;
-    let filled = drive(&order, 2).done;
-    assert_eq!(
-        (filled.phase.as_str(), filled.operations, filled.errors),
-        ("populate", 3_000, 0)
-    );
+    is_answered_by_the_null_server(order, 6, |order| drive(order, 2));
 }
 
 #[test]

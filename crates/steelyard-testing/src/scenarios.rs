@@ -1,12 +1,12 @@
 //! Scenarios that the client of any protocol must pass, against hand-written servers of that protocol.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
+use std::{io, thread};
 
-use steelyard_wire::{Order, Schedule, Stop};
+use steelyard_wire::{Action, Order, Proportions, Schedule, Stop};
 
 use crate::driven::Driven;
 use crate::server::Server;
@@ -137,6 +137,48 @@ impl Protocol {
         assert!((3..=5).contains(&done.errors_by_kind["timeout"]), "{done:?}");
         assert_eq!(reads.load(Ordering::Relaxed), 500);
     }
+}
+
+/// The contact of a null server, which serves until the test program ends.
+pub fn null_server(serve: fn(SocketAddr, mpsc::Sender<SocketAddr>) -> io::Result<()>) -> String {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || serve("127.0.0.1:0".parse().unwrap(), sender));
+    receiver.recv().unwrap().to_string()
+}
+
+/// 2,000 of YCSB's operations of every kind are answered by a null server over as many connections, and a fill is.
+pub fn is_answered_by_the_null_server(mut order: Order, connections: u32, drive: impl Fn(&Order) -> Driven) {
+    order.work.ycsb_mut().unwrap().proportions = Proportions {
+        read: 0.2,
+        update: 0.2,
+        insert: 0.2,
+        scan: 0.2,
+        read_modify_write: 0.2,
+    };
+    let driven = drive(&order);
+    let done = &driven.done;
+    assert_eq!(
+        (done.operations, done.errors, done.not_found),
+        (2_000, 0, 0),
+        "{done:?}"
+    );
+    // The null server finds one row for each scan.
+    assert!((300..500).contains(&done.rows), "{}", done.rows);
+    let connected = &driven.connected;
+    assert_eq!(
+        (connected.connections, connected.server.as_str()),
+        (connections, "null")
+    );
+    assert_eq!(connected.nodes, order.contacts);
+    driven.nothing_is_lost();
+    order.action = Action::Populate;
+    order.stop = Stop::default();
+    order.work.ycsb_mut().unwrap().records = 3_000;
+    let filled = drive(&order).done;
+    assert_eq!(
+        (filled.phase.as_str(), filled.operations, filled.errors),
+        ("populate", 3_000, 0)
+    );
 }
 
 /// As many operations a second, for that long.

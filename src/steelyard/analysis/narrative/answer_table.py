@@ -173,8 +173,10 @@ def answer_table(
         levels = [level for level in every if is_planned({**others, factor: level})]
         if every_pair:
             rows += _pairs(frame, study, factor, others, levels, floors or Floors(), trends)
-        else:
+        elif levels_of(frame, factor)[0] in levels:
             rows += _against_baseline(frame, study, factor, others, levels, comparisons)
+        else:
+            rows += tuple(_without_baseline(frame, study, factor, others, levels, comparisons, rows))
     return AnswerTable(
         response=response, response_label=label_of(response), unit=unit_of(response), factor=factor,
         confidence=confidence, every_pair=every_pair, rows=_in_one_unit(rows, unit_of(response)), same_n=_same_n(rows),
@@ -229,8 +231,6 @@ def _against_baseline(
     own: float | None = None
     for level in levels:
         row = _level(frame, study, factor, others, base, level)
-        if row.verdict == "no verdict" and base not in levels:
-            row = row.model_copy(update={"why": f"{row.baseline_text} is not part of the design here"})
         if level == base:
             own = row.value
             yield row
@@ -238,6 +238,26 @@ def _against_baseline(
         compared = next((one for one in comparisons if (one.factor, one.others, one.level, one.baseline)
                          == (factor, others, level, base)), None)  # fmt: skip
         yield row if compared is None else _compared(row, compared, own)
+
+
+def _without_baseline(
+    frame: TrialFrame, study: Study, factor: str, others: Treatment, levels: Sequence[Level],
+    comparisons: Sequence[Comparison], shown: Sequence[AnswerRow],
+) -> Iterator[AnswerRow]:  # fmt: skip
+    """A line whose baseline is not part of the design: by the first other factor that a level is compared in, with all
+    levels there that are not `shown` (`writes, 3 nodes`: none, one, both confirmed); a level without any as it is."""
+    for level in levels:
+        treatment = {**others, factor: level}
+        sides = ((one, {**one.others, one.factor: side}) for one in comparisons for side in (one.level, one.baseline))
+        of = next((one for one, side in sides if side == treatment), None)
+        if of is None:
+            row = _level(frame, study, factor, others, levels_of(frame, factor)[0], level)
+            why = f"{row.baseline_text} is not part of the design here" if row.verdict == "no verdict" else row.why
+            yield row.model_copy(update={"why": why})
+        elif not any((row.factor, row.others) == (of.factor, of.others) for row in shown):
+            compared = {one.level for one in comparisons if (one.factor, one.others) == (of.factor, of.others)}
+            there = [level for level in levels_of(frame, of.factor) if level in compared or level == of.baseline]
+            yield from _against_baseline(frame, study, of.factor, of.others, there, comparisons)
 
 
 def _pairs(

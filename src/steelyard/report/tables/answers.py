@@ -52,7 +52,8 @@ def answers(found: AnswerTable | None) -> Table | None:
         return None
     lines = [rows for _, rows in found.by_line()]
     notes = Notes(found.rows)
-    if any(row.verdict == BASELINE for row in found.rows) and all(len(rows) == TWO for rows in lines):
+    alike = len({row.factor for row in found.rows}) == 1 and all(len(rows) == TWO for rows in lines)
+    if alike and any(row.verdict == BASELINE for row in found.rows):
         columns, rows = _side_by_side(found, lines, notes)
     else:
         columns, rows = _one_below_another(found, lines, notes)
@@ -192,7 +193,7 @@ def _one_below_another(
     rows = tuple(
         (
             *((Cell(row.line if index == 0 else ""),) if named else ()),
-            Cell(both_sides(row) if pairs else level_alone(row)),
+            Cell(both_sides(row) if pairs else level_alone(row) if row.factor == found.factor else row.level_text),
             *((_value(row.value_text, row.value),) if valued else ()),
             _change(row),
             _verdict(row, notes),

@@ -8,9 +8,9 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from steelyard.model.value import Value
 from steelyard.node.base import Node, with_port
@@ -66,6 +66,15 @@ class Settings(Value):
                 what = f"use the setting {instead}" if instead else "set by the laboratory"
                 raise ValueError(f"option {name!r} is reserved: {what}")
         return given
+
+    @model_validator(mode="after")
+    def _waits(self) -> Self:
+        if self.synchronous and self.synchronous_commit in ("off", "local"):
+            raise ValueError(
+                f"synchronous = {self.synchronous} with synchronous_commit = {self.synchronous_commit!r}, which waits for "
+                "no replica: use remote_write, on or remote_apply, or synchronous = 0"
+            )
+        return self
 
 
 def options(settings: Settings, node: Node, primary: str) -> Mapping[str, str]:

@@ -71,6 +71,9 @@ START_S, START_EACH_S = 3.0, 2.5
 """`initdb` with the primary; a copy of it with its replica."""
 RATE_PER_CORE = 5_000.0
 """Operations per second and core, clients included."""
+FILL_PER_S, FILL_REPLICA, FILL_SYNCHRONOUS = 2_500.0, 0.5, 1.75
+"""Records per second that fill a server, each synced to its disk; what a replica adds to the time; and how much longer
+the fill takes where it waits for replicas."""
 SERVICE_MS = 0.2
 ROOM = 3.0
 """Disk for each byte of records: the rows, their index, and what updates leave until it is vacuumed."""
@@ -228,8 +231,10 @@ class PostgreSQL(PackagedServer, JoinsAndLeaves):
     def times(self, shape: WorkloadShape, nodes: int, cores: int) -> ClusterTimes:
         """Expected times by rules of thumb, from readings on 2 cores."""
         rate = RATE_PER_CORE * cores
+        per_s = FILL_PER_S / (1.0 + FILL_REPLICA * (nodes - 1))
+        per_s /= FILL_SYNCHRONOUS if self.settings.synchronous else 1.0
         return ClusterTimes(
-            start_s=START_S + START_EACH_S * (nodes - 1), schema_s=0.2, fill_s=0.5 + shape.records / rate,
+            start_s=START_S + START_EACH_S * (nodes - 1), schema_s=0.2, fill_s=0.5 + shape.records / per_s,
             restore_s=0.5, settle_s=0.2, wipe_s=0.2, service_ms=SERVICE_MS, most_per_s=rate,
         )  # fmt: skip
 

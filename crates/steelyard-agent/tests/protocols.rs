@@ -1,4 +1,4 @@
-//! Orders over HTTP from end to end, as the conductor gives them: against the null server, and refused.
+//! Orders over protocols other than CQL from end to end, as the conductor gives them: against the null server, and refused.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
@@ -14,7 +14,7 @@ fn example(name: &str) -> Json {
 
 #[test]
 fn the_examples_are_driven_against_the_null_server() {
-    for protocol in ["http", "etcd"] {
+    for protocol in ["http", "etcd", "resp", "postgresql"] {
         let node = Node::start(&["--null", "--protocol", protocol]);
         let mut order = example(protocol);
         order["contacts"] = json!([node.1]);
@@ -27,6 +27,17 @@ fn the_examples_are_driven_against_the_null_server() {
             "{done:?}"
         );
     }
+}
+
+/// Same seed, same keys, same bytes.
+#[test]
+fn operations_are_those_that_cql_would_send() {
+    let over_resp = example("resp");
+    let mut over_cql = over_resp.clone();
+    let cql: Json = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
+    over_cql["target"] = cql["target"].clone();
+    let operations = |order: &Json| lines(&["ops", "--count", "100", "--values"], order);
+    assert_eq!(operations(&over_resp), operations(&over_cql));
 }
 
 #[test]
@@ -57,6 +68,7 @@ fn what_no_protocol_can_do_is_refused_in_words() {
             "etcd",
             "a program has CQL statements, so it is not possible over etcd",
         ),
+        ("program", "resp", "a program has CQL statements"),
     ] {
         let mut order = example(work);
         order["target"] = example(target)["target"].clone();
@@ -96,4 +108,15 @@ fn requests_are_not_possible_over_cql() {
     order["contacts"] = json!([node.1]);
     let refused = lines(&["load"], &order);
     assert!(refused.last().unwrap().contains("not possible over cql"), "{refused:?}");
+}
+
+#[test]
+fn a_server_that_takes_its_time_serves_one_after_the_other() {
+    let node = Node::start(&["--protocol", "resp", "--service-us", "2000"]);
+    let mut order = example("resp");
+    order["contacts"] = json!([node.1]);
+    (order["schedule"]["threads"], order["stop"]["operations"]) = (json!(8), json!(200));
+    let done = load(&order);
+    assert_eq!((done.operations, done.errors), (200, 0));
+    assert!(done.execution_ns >= 400_000_000, "{done:?}");
 }
