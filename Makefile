@@ -112,7 +112,7 @@ bench: setup
 	$(BIN)/python benchmarks/protocols.py
 	$(BIN)/steelyard setup spark-hdfs
 	$(BIN)/python benchmarks/jobs.py
-	$(BIN)/python benchmarks/large_report.py
+	$(BIN)/python benchmarks/large_stores.py
 	$(BIN)/python benchmarks/limits.py
 
 # After the environment's own packages, because two installations at a time may collide.
