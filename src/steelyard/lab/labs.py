@@ -12,11 +12,10 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections import deque
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from steelyard import __version__
 from steelyard.events.base import Event
@@ -54,30 +53,18 @@ Files = Mapping[str, bytes]
 
 @dataclass(frozen=True)
 class Order:
-    """A block to measure, and everything that a laboratory must know for it."""
+    """What a laboratory must know of a study to measure a block of it."""
 
-    block: int
     study: str
     """Name of the study file."""
     files: Files
     """The study file and the files that it names, by their paths from its folder."""
-    trusted: frozenset[str]
+    trusted: Collection[str]
     """SHA-256 of the Python files that may be executed."""
     written: Mapping[str, str]
     """File of the study, as it is written into the store, to its SHA-256."""
-    command: tuple[str, ...]
-    scale: float
-    quiet_wait_s: float | None
-    without_missing: bool
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A laboratory's answer: its store, or what kept it from measuring the block."""
-
-    files: Files = field(default_factory=dict)
-    problem: str = ""
-    hint: str = ""
+    options: Mapping[str, Any]
+    """Those of `begin` for a session."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +74,8 @@ class Laboratory:
     labs: float
     """Amount of the resource `lab`."""
     version: str
-    machine: str
-    boot: str
-
-    def is_with(self, other: Laboratory) -> bool:
-        """Whether both are on one machine."""
-        return bool({self.machine, self.boot} & {other.machine, other.boot})
+    ids: tuple[str, str]
+    """Of the machine, and of the boot of its kernel."""
 
 
 _sessions: list[Session] = []
@@ -101,7 +84,7 @@ _sessions: list[Session] = []
 
 def about(dask_worker: distributed.Worker) -> Laboratory:
     """On a worker: describe it."""
-    return Laboratory(dask_worker.state.total_resources.get(RESOURCE, 0.0), __version__, machine_id(), boot())
+    return Laboratory(dask_worker.state.total_resources.get(RESOURCE, 0.0), __version__, (machine_id(), boot()))
 
 
 def stop() -> None:
@@ -110,9 +93,9 @@ def stop() -> None:
         session.stop()
 
 
-def measure_block(order: Order) -> Measured:
-    """On a worker: measure a block in a store of its own."""
-    worker = distributed.get_worker()
+def measure_block(order: Order, block: int) -> Files:
+    """On a worker: measure a block in a store of its own; gives that store. Raises SteelyardError."""
+    worker, folder = distributed.get_worker(), state_folder() / FOLDER
 
     def say(line: str) -> None:
         worker.log_event(order.written[layout.PLAN], f"{worker.address}: {line}")
@@ -121,25 +104,20 @@ def measure_block(order: Order) -> Measured:
         if line := event_line(live, event):
             say(line)
 
-    folder = state_folder() / FOLDER
-    # Of a block that was killed.
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)  # of a block during which the worker was killed
     try:
         _write(order.files, folder / "study")
-        with begin(
-            folder / "study" / order.study, folder / "store", trust=_trusting(order.trusted), scale=order.scale,
-            quiet_wait_s=order.quiet_wait_s, without_missing=order.without_missing, say=say, command=order.command,
-            blocks={order.block},
-        ) as session:  # fmt: skip
+        path, trust = folder / "study" / order.study, _trusting(order.trusted)
+        with begin(path, folder / "store", trust=trust, say=say, blocks={block}, **order.options) as session:
             _sessions.append(session)
             if _written(session.folder) != order.written:
                 raise StoreError("study or plan are others here", "install the same Steelyard and plug-ins everywhere")
             asyncio.run(session.run(progress=show))
         if session.todo():
-            return Measured(problem="it was stopped")
-        return Measured(_read(session.folder))
-    except SteelyardError as error:
-        return Measured(problem=error.message, hint=error.hint)
+            raise SteelyardError("it was stopped")
+        return _read(session.folder)
+    except SteelyardError as error:  # as one that travels: others have further arguments
+        raise SteelyardError(error.message, error.hint) from None
     finally:
         _sessions.clear()
         shutil.rmtree(folder, ignore_errors=True)
@@ -177,43 +155,26 @@ def _written(folder: Path) -> dict[str, str]:
 
 
 def measure_on_laboratories(
-    study: str | Path,
-    address: str,
-    store: str | Path = "store",
-    *,
-    trust: Trust = no_file,
-    scale: float = 1.0,
-    quiet_wait_s: float | None = None,
-    without_missing: bool = False,
-    say: Say = silence,
-    command: Sequence[str] = (),
-) -> SessionEnd:
+    study: str | Path, address: str, store: str | Path = "store", *, trust: Trust = no_file, say: Say = silence,
+    quiet_wait_s: float | None = None, **options: Any,
+) -> SessionEnd:  # fmt: skip
     """Measure what is missing of a study on the laboratories of the Dask scheduler at `address`, in whole blocks: safe
-    to repeat, safe to interrupt, but for the blocks in flight. Otherwise as `measure`. Raises SteelyardError if that
-    is impossible, or if no laboratory can go on."""
-    trusted: set[str] = set()
+    to repeat, safe to interrupt, but for the blocks in flight. Otherwise as `begin`, with its options. Raises
+    SteelyardError if that is impossible, or if no laboratory can go on."""
+    path, trusted = Path(study), set()
 
     def noted(file: PluginFile) -> None:
         trust(file)
         trusted.add(file.sha256)
 
-    path = Path(study)
-    begun = begin(
-        path, store, trust=noted, scale=scale, without_missing=without_missing, say=say, command=command, here=False
-    )
+    begun = begin(path, store, trust=noted, say=say, here=False, **options)
     with connected(address) as client, begun as session:
-        blocks = _blocks(session)
+        blocks, written = _blocks(session), _written(session.folder)
         named = {name: file for name, file in session.plugins.named.items() if _is_below(name)}
         files = {name: file.read_bytes() for name, file in {**named, path.name: path}.items()}
-        orders = [
-            Order(
-                block, path.name, files, frozenset(trusted), _written(session.folder), tuple(command), scale,
-                quiet_wait_s, without_missing,
-            )
-            for block in blocks
-        ]  # fmt: skip
-        work = _Work(client, address, session, deque(orders), say)
-        client.subscribe_topic(_written(session.folder)[layout.PLAN], lambda event: say(str(event[1])))
+        order = Order(path.name, files, trusted, written, {**options, "quiet_wait_s": quiet_wait_s})
+        client.subscribe_topic(written[layout.PLAN], lambda event: say(event[1]))
+        work = _Work(client, address, session, order, blocks, say)
         try:
             work.run()
         except KeyboardInterrupt:
@@ -238,11 +199,9 @@ def _blocks(session: Session) -> list[int]:
             raise StudyError(f"this study cannot be given to laboratories: {reason}", hint, key="--labs")
     blocks = sorted({trial.block for trial in session.todo()})
     if begun := sorted({record.block for record in session.records}.intersection(blocks)):
-        raise StudyError(
-            f"blocks that have begun are not handed out: {listed([str(block) for block in begun])}",
-            "finish them by `steelyard run` without --labs, on the machine that began them; or measure into another "
-            "--store", key="--labs",
-        )  # fmt: skip
+        named = listed([str(block) for block in begun])
+        hint = "finish them without --labs, on the machine that began them; or measure into another --store"
+        raise StudyError(f"blocks that have begun are not handed out: {named}", hint, key="--labs")
     return blocks
 
 
@@ -250,29 +209,29 @@ class _Work:
     """Blocks that are to be measured or in flight, and the laboratories."""
 
     def __init__(
-        self, client: distributed.Client, address: str, session: Session, orders: deque[Order], say: Say
+        self, client: distributed.Client, address: str, session: Session, order: Order, blocks: list[int], say: Say
     ) -> None:
-        self._client, self._session, self._orders, self._say = client, session, orders, say
+        self._client, self._session, self._order, self._blocks, self._say = client, session, order, blocks, say
         self._start_one = f"start one with `{START_ONE.format(address)}`"
         self._known: dict[str, Laboratory | None] = {}
         """Address of each worker to what it is; None: no laboratory, or one that is not used."""
-        self._busy: dict[str, tuple[Order, distributed.Future]] = {}
+        self._busy: dict[str, tuple[int, distributed.Future]] = {}
         self._problem: SteelyardError | None = None
         """Why the newest laboratory that is not used is not."""
         self._begun = self._waits = False
 
     @property
     def _usable(self) -> dict[str, Laboratory]:
-        return {address: one for address, one in self._known.items() if one is not None}
+        return {address: lab for address, lab in self._known.items() if lab is not None}
 
     def run(self) -> None:
-        """Measure all blocks. Raises SteelyardError if there is nobody to do it."""
+        """Measure all blocks. Raises SteelyardError if no laboratory is left to do it."""
         begun_s = time.monotonic()
-        while self._orders or self._busy:
+        while self._blocks or self._busy:
             self._look()
             for address in [address for address, (_, future) in self._busy.items() if future.done()]:
                 self._take(address)
-            for address in self._usable.keys() - self._busy.keys():
+            for address in sorted(self._usable.keys() - self._busy.keys())[: len(self._blocks)]:
                 self._hand_out(address)
             if not self._usable:
                 if self._problem is not None:
@@ -306,23 +265,25 @@ class _Work:
         for address in self._known.keys() - there:
             del self._known[address]
             if address in self._busy:
-                self._again(address, "has gone")
-        for address, one in described.items():
-            self._known[address] = one if isinstance(one, Laboratory) and one.labs < 1 else self._checked(address, one)
-            if self._known[address] is not None:
-                self._say(f"laboratory {address}: machine {one.machine}")
+                self._say(f"laboratory {address} has gone")
+                self._again(address)
+        for address, lab in described.items():
+            if isinstance(lab, Laboratory) and lab.labs < 1:
+                self._known[address] = None
+            elif self._is_fit(address, lab):
+                self._known[address] = lab
+                self._say(f"laboratory {address}: machine {lab.ids[0]}")
 
-    def _checked(self, address: str, one: Laboratory | Exception) -> Laboratory | None:
-        """A laboratory that can be used; None for another, once blocks are handed out. Raises SteelyardError before."""
+    def _is_fit(self, address: str, lab: Laboratory | Exception) -> bool:
+        """Whether a laboratory can be used. Raises SteelyardError if not, until the first block is handed out."""
         blocks, labs = self._session.plan.blocks, len(self._usable) + 1
         name = f"name it in {MACHINE_VARIABLE}"
-        if isinstance(one, Exception):
-            why, hint = f"does not have Steelyard {__version__}: {one}", "install the same version everywhere"
-        elif one.version != __version__:
-            why, hint = f"has Steelyard {one.version}, not {__version__}", "install the same version everywhere"
-        elif not one.machine:
+        if isinstance(lab, Exception) or lab.version != __version__:
+            found = f": {lab}" if isinstance(lab, Exception) else f", but {lab.version}"
+            why, hint = f"does not have Steelyard {__version__}{found}", "install the same version everywhere"
+        elif not lab.ids[0]:
             why, hint = "is on a machine without an id", name
-        elif shared := [other for other, known in self._usable.items() if known.is_with(one)]:
+        elif shared := [other for other, known in self._usable.items() if {*known.ids} & {*lab.ids}]:
             why = f"is on the machine of {shared[0]}: each would be background load of the other"
             hint = f"stop one of them; if it is another machine with the same id, {name}"
         elif blocks < FEWEST_BLOCKS * labs:
@@ -330,52 +291,47 @@ class _Work:
             why += "cannot be separated"
             hint = f"set design.starts = {FEWEST_BLOCKS * labs}, or stop a laboratory"
         else:
-            return one
-        self._not_used(address, why, hint)
-        if not self._begun and self._problem is not None:
-            raise self._problem
-        return None
+            return True
+        problem = self._not_used(address, why, hint)
+        if not self._begun:
+            raise problem
+        return False
 
-    def _not_used(self, address: str, why: str, hint: str) -> None:
+    def _not_used(self, address: str, why: str, hint: str) -> SteelyardError:
         self._known[address] = None
         self._problem = SteelyardError(f"laboratory {address} {why}", hint)
         self._say(self._problem.message)
+        return self._problem
 
     def _hand_out(self, address: str) -> None:
-        if self._orders:
-            self._begun = True
-            order = self._orders.popleft()
-            self._say(f"block {order.block}: to laboratory {address}")
-            future = self._client.submit(
-                measure_block, order, workers=[address], allow_other_workers=False, resources={RESOURCE: 1},
-                pure=False, retries=0,
-            )  # fmt: skip
-            self._busy[address] = order, future
+        self._begun, block = True, self._blocks.pop(0)
+        self._say(f"block {block}: to laboratory {address}")
+        future = self._client.submit(
+            measure_block, self._order, block, workers=[address], allow_other_workers=False, resources={RESOURCE: 1},
+            pure=False, retries=0,
+        )  # fmt: skip
+        self._busy[address] = block, future
 
-    def _again(self, address: str, why: str) -> None:
-        order, future = self._busy.pop(address)
+    def _again(self, address: str) -> None:
+        block, future = self._busy.pop(address)
         future.cancel()
-        self._orders.appendleft(order)
-        self._say(f"laboratory {address} {why}: block {order.block} goes to another")
+        self._blocks.insert(0, block)
+        self._say(f"block {block} goes to another laboratory")
 
     def _take(self, address: str) -> None:
         """Merge a block, or hand it out again if its laboratory failed."""
-        order, future = self._busy[address]
+        block, future = self._busy[address]
         try:
-            measured: Measured = future.result()
+            files: Files = future.result()
         except Exception as error:  # whatever went wrong there, another laboratory may do it
-            measured = Measured(problem=f"{type(error).__name__}: {error}")
-        if measured.problem:
-            self._not_used(address, f"gave up: {measured.problem}", measured.hint)
-            self._again(address, "is not used any more")
+            self._not_used(address, f"gave up: {error}", error.hint if isinstance(error, SteelyardError) else "")
+            self._again(address)
             return
         into = self._session.folder
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=f".{into.name}.") as folder:
-            _write(measured.files, Path(folder))
+            _write(files, Path(folder))
             merged = merge([Path(folder)], into, self._session.writer)
-        if merged.conflicts or merged.lost:
-            why = "; ".join((*merged.conflicts, *merged.lost))
-            raise StoreError(f"block {order.block} of laboratory {address} cannot be merged: {why}", path=str(into))
+        if problems := [*merged.conflicts, *merged.lost]:
+            raise StoreError(f"block {block} of laboratory {address} cannot be merged: {'; '.join(problems)}")
         del self._busy[address]
-        left = count(len(self._orders) + len(self._busy), "block")
-        self._say(f"block {order.block} is merged, {left} left")
+        self._say(f"block {block} is merged, {count(len(self._blocks) + len(self._busy), 'block')} left")

@@ -1,7 +1,7 @@
 """Reading in parallel: trials are read by other processes, of this machine or of a Dask cluster.
 
-What is computed over trials is computed here and in their order, whoever read them and in which order they were done:
-numbers and pages are the same to the last bit.
+What is computed over trials is computed here, in their order and not in that in which they were read: numbers and pages
+are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def connected(address: str) -> Iterator[distributed.Client]:
 
 @contextlib.contextmanager
 def readers(workers: int = 1, cluster: str = "") -> Iterator[Executor | None]:
-    """Who reads trials: so many processes of this machine, or the workers of a Dask scheduler at this address; None:
-    this process. Raises StudyError if both are asked for."""
+    """Who reads trials: a number of processes of this machine, or the workers of the Dask scheduler at an address;
+    None: this process. Raises StudyError if both are asked for."""
     if cluster and workers > 1:
         raise StudyError("--workers and --cluster both say who reads", "ask for one of them", key="--cluster")
     if cluster:

@@ -27,6 +27,8 @@ from steelyard.store.read import Store
 
 OF_JOBS, OF_STAGES = "job_tasks_failed", "job_"
 """Measure of every trial that was jobs; beginning of the metrics of their stages."""
+OF_CELLS = ("seconds", "percentiles", "pooled", "sampled", "stages")
+"""Data that are added up from those within the trials of each treatment."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +41,6 @@ class TrialsWithin:
     `bucket_high_ns`, `count`."""
 
 
-@dataclass(frozen=True)
-class _Cell:
-    """Data within the trials of one treatment."""
-
-    seconds: Seconds
-    percentiles: Sequence[TrialPercentile]
-    pooled: Sequence[PooledPercentile]
-    histogram: pl.DataFrame
-    over: Mapping[Attempt, float]
-    sampled: Sequence[Seconds]
-    stages: Sequence[Seconds]
-
-
 def within_trials(
     store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]], analysis: AnalysisChoice,
     executor: Executor | None = None,
@@ -61,16 +50,16 @@ def within_trials(
     chosen = [cell for cell, records in cells.items() if all(record.search is None for record in records)]
     read = of_store(_cell, store, [(dict(cell), cells[cell], analysis) for cell in chosen], executor)
     around, returns, aligned = around_activities(store, cells)
-    of_analysis = Within(
-        seconds=[cell.seconds for cell in read], percentiles=[one for cell in read for one in cell.percentiles],
-        pooled=[one for cell in read for one in cell.pooled], sampled=[one for cell in read for one in cell.sampled],
-        stages=[one for cell in read for one in cell.stages], around=around, returns=returns, aligned=aligned,
-        over_objective={trial: percent for cell in read for trial, percent in cell.over.items()},
-    )  # fmt: skip
-    return TrialsWithin(of_analysis, dict(zip(chosen, (cell.histogram for cell in read), strict=True)))
+    of_cells = {part: [one for cell, _ in read for one in getattr(cell, part)] for part in OF_CELLS}
+    over = {trial: percent for cell, _ in read for trial, percent in cell.over_objective.items()}
+    of_analysis = Within(**of_cells, around=around, returns=returns, aligned=aligned, over_objective=over)
+    return TrialsWithin(of_analysis, dict(zip(chosen, (histogram for _, histogram in read), strict=True)))
 
 
-def _cell(store: Store, task: tuple[dict[str, Level], Sequence[TrialRecord], AnalysisChoice]) -> _Cell:
+def _cell(
+    store: Store, task: tuple[dict[str, Level], Sequence[TrialRecord], AnalysisChoice]
+) -> tuple[Within, pl.DataFrame]:
+    """Data within the trials of one treatment, and its histogram."""
     treatment, records, analysis = task
     rows = answered(store, records, ("response", "service"))
     response = rows.filter(pl.col("measure") == "response")
@@ -81,7 +70,10 @@ def _cell(store: Store, task: tuple[dict[str, Level], Sequence[TrialRecord], Ana
     sampled = [Seconds(treatment, [_sampled(store, record, named) for record in records])] if named else []
     jobs = [record for record in records if OF_JOBS in record.measures]
     stages = [Seconds(treatment, [(one.key, _stages(store, one)) for one in jobs])] if jobs else []
-    return _Cell(seconds, own, pooled, added_up(rows), over, sampled, stages)
+    within = Within(
+        seconds=[seconds], percentiles=own, pooled=pooled, sampled=sampled, stages=stages, over_objective=over
+    )
+    return within, added_up(rows)
 
 
 def seconds_of_cells(
