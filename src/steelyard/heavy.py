@@ -7,9 +7,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["holtwinters", "linalg", "np", "optimize", "pl", "signal", "special", "stats"]
+__all__ = ["distributed", "holtwinters", "linalg", "np", "optimize", "pl", "signal", "special", "stats"]
 
 if TYPE_CHECKING:
+    import distributed
     import numpy as np
     import polars as pl
     from scipy import linalg, optimize, signal, special, stats
@@ -27,6 +28,7 @@ else:
             self.__dict__[attribute] = value
             return value
 
+    distributed = _OnFirstUse("distributed")
     np = _OnFirstUse("numpy")
     pl = _OnFirstUse("polars")
     holtwinters = _OnFirstUse("statsmodels.tsa.holtwinters")

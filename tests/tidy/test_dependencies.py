@@ -47,7 +47,7 @@ def test_the_package_imports_what_it_depends_on() -> None:
     # What comes with them, such as pydantic-core with pydantic.
     along = {name for one in needed for name in named(importlib.metadata.requires(one) or [])}
     extras = PROJECT["optional-dependencies"]
-    optional = named([*extras["java"], *extras["predict"]]) | OF_AUTHORS
+    optional = named([*extras["java"], *extras["predict"], *extras["labs"]]) | OF_AUTHORS
     assert used - needed - along - optional == set(), "imported, yet not installed with the package"
 
 

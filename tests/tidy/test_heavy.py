@@ -12,7 +12,7 @@ import pytest
 from tests.unit.serve.stores import FAULT, VOIDED, a_record, write
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "steelyard"
-HEAVY = ("numpy", "polars", "scipy", "statsmodels")
+HEAVY = ("distributed", "numpy", "polars", "scipy", "statsmodels")
 STATUS_NEEDS_NONE_OF = (*HEAVY, "asyncio", "jinja2", "steelyard.lab", "steelyard.report", "steelyard.wire.record")
 """Modules that `status` must not load: it is called while a study is measured, on the same processor."""
 LOADED = """

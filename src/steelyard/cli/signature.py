@@ -56,6 +56,10 @@ Margin = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print data as JSON on standard output.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, metavar="N", help="Read trials in N processes.")]
+Cluster = Annotated[
+    str, typer.Option("--cluster", metavar="ADDRESS", help="Read trials on the workers of this Dask scheduler.")
+]
 OtherSide = Annotated[
     str | None,
     typer.Argument(

@@ -31,8 +31,8 @@ class SessionBegan(Kept):
     commit: str = ""
     """Commit of the checkout that the program runs from; empty for an installed program."""
     boot: str = ""
-    """Id of the kernel's boot on the machine that conducts: sessions at the same time with the same id ran on one
-    machine."""
+    """Id of the kernel's boot on the machine that conducts, or the name in its `STEELYARD_MACHINE`: sessions at the
+    same time with the same id ran on one machine."""
     study: str = live("")
     store: str = live("")
     """The study's folder in the store."""

@@ -9,7 +9,7 @@ import contextlib
 import functools
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.events.base import Watcher
@@ -67,6 +67,7 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
+from steelyard.node.machine_facts import machine_id
 from steelyard.node.tasks import in_a_thread
 from steelyard.plan.abilities import Abilities
 from steelyard.progress.reason_words import short
@@ -118,9 +119,10 @@ class Conductor:
         foresight: Forecast,
         gate: QuietGate | None = None,
         command: Sequence[str] | None = None,
+        blocks: Collection[int] | None = None,
     ) -> None:
         """`gate`: waits for a quiet machine before trials; None: trials begin whatever else the machine does.
-        `command` resumes the study; None: that of this process."""
+        `command` resumes the study; None: that of this process. `blocks`: the only ones to be measured; None: all."""
         self.study = study
         self.plan = plan
         self.writer = writer
@@ -129,11 +131,13 @@ class Conductor:
         self.foresight = foresight
         self.gate = gate
         self.command = command
+        self.blocks = blocks
         self.finishing = False
         self._rule = rule_of(study)
         self._judged = -1
         """Blocks of the newest decision that watchers have."""
-        self._records: list[TrialRecord] = list(Store(writer.folder).trials())
+        self._records: list[TrialRecord] = []
+        self.read_again()
         self._thresholds: dict[tuple[Derived, str], Derived] = {}
         """Thresholds as policies used them, by what trials gave and the policy's settings."""
         self._failed_starts: dict[str, int] = {}
@@ -141,6 +145,10 @@ class Conductor:
         self._floor_sought = False
         self._lending = Lending()
         self._room = DiskRoom(writer.folder, parts.state_folder, Abilities(parts.plugins))
+
+    def read_again(self) -> None:
+        """Read the trials of the store."""
+        self._records = list(Store(self.writer.folder).trials())
 
     def finish(self) -> None:
         """Stop when the trial in flight is sealed."""
@@ -171,22 +179,23 @@ class Conductor:
         return outcome
 
     def _missing(self) -> list[PlannedTrial]:
-        todo = self._todo()
+        todo = self.todo()
         self._tell_time_left(todo)
         return todo
 
     def _tell_time_left(self, todo: Sequence[PlannedTrial]) -> None:
         self.watcher.tell(replace(self.foresight(todo, self._records), trials=len(todo)))
 
-    def _todo(self) -> list[PlannedTrial]:
-        """Missing trials that the stopping rule needs, as far as it can decide now."""
+    def todo(self) -> list[PlannedTrial]:
+        """Missing trials of its blocks that the stopping rule needs, as far as it can decide now."""
         decision = self.decision()
         plan = self.plan
         if decision is not None:
             plan = plan.model_copy(update={"trials": needed_trials(plan, decision)})
         never = not_run(self.study, self.plan, self._records)
         todo = missing(plan, self._records, self.study.limits.attempts)
-        return [trial for trial in todo if trial.id not in never]
+        mine = (trial for trial in todo if self.blocks is None or trial.block in self.blocks)
+        return [trial for trial in mine if trial.id not in never]
 
     def decision(self) -> Decision | None:
         """Decision of the study's stopping rule now; None without one."""
@@ -379,7 +388,7 @@ class Conductor:
         self._room.sealed(record)
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.verdict.lab_fault else 0
         # First what is left, which the line about this trial ends with.
-        self._tell_time_left(self._todo())
+        self._tell_time_left(self.todo())
         total = len(self.plan.trials)
         self.watcher.tell(TrialSealed.of_record(record, record_sha256(record), number, total))
         self._seek_floor()
@@ -419,6 +428,7 @@ class Conductor:
             planned_start=planned.start,
             start=planned.start,
             order_in_start=1,
+            machine=machine_id(),
             begun_s=phases.times[0].entered_s if phases.times else now_s,
             ended_s=now_s,
             phases=tuple(phases.times),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from steelyard.events.kept import SessionBegan
 from steelyard.leases.records import boot_id
+from steelyard.node.machine_facts import MACHINE_VARIABLE
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 GIT_TIMEOUT_S = 10.0
@@ -36,9 +37,14 @@ def _git(checkout: Path, *words: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+def boot() -> str:
+    """Id of the kernel's boot here; of a machine that was given a name, that: it is as if it were one of its own."""
+    return os.environ.get(MACHINE_VARIABLE) or boot_id()
+
+
 def session_began(todo: int, total: int, argv: Sequence[str] | None = None) -> SessionBegan:
     """The beginning of a session for the journal: its trials, the command, the working directory, the commit, the
     machine's boot."""
     command = tuple(sys.argv if argv is None else argv)
     folder = str(Path.cwd())
-    return SessionBegan(todo=todo, total=total, command=command, folder=folder, commit=commit(), boot=boot_id())
+    return SessionBegan(todo=todo, total=total, command=command, folder=folder, commit=commit(), boot=boot())

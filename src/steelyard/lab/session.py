@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ from steelyard.lab.time_left import forecast
 from steelyard.model.damage import damage_lines
 from steelyard.model.errors import FileError, SteelyardError
 from steelyard.model.look import Look
-from steelyard.model.plan import Plan
+from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Limits, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
@@ -95,7 +95,7 @@ class Session:
 
     def __init__(
         self, study: Study, plan: Plan, records: Sequence[TrialRecord], abilities: Abilities, writer: StoreWriter,
-        gate: QuietGate, say: Say, command: Sequence[str], *, scaled: bool,
+        gate: QuietGate, say: Say, command: Sequence[str], *, scaled: bool, blocks: Collection[int] | None = None,
     ) -> None:  # fmt: skip
         self.study = study
         self.plan = plan
@@ -109,12 +109,14 @@ class Session:
         """Whether `begin`'s block was left, and the store is no longer locked."""
         self.raised: BaseException | None = None
         """Exception that `progress` raised."""
-        self._writer, self._say, self._scaled = writer, say, scaled
+        self.writer, self._say, self._scaled = writer, say, scaled
+        self.plugins = abilities.plugins
         self._parts = LabParts(abilities.plugins)
         self._publisher = Publisher(time.time)
         self._conductor = Conductor(
-            study, plan, writer, self._parts, self._publisher, forecast(study, plan, abilities), gate, command
-        )
+            study, plan, writer, self._parts, self._publisher, forecast(study, plan, abilities), gate, command,
+            blocks,
+        )  # fmt: skip
         self._task: asyncio.Future[Outcome] | None = None
         self._stopped = False
 
@@ -147,7 +149,7 @@ class Session:
             with _none_lost():
                 return await self._run(views if progress is None else (*views, _Called(progress, self)))
         except SteelyardError as error:
-            conceal = self._writer.conceal
+            conceal = self.writer.conceal
             error.message, error.hint = conceal.text(error.message), conceal.text(error.hint)
             with contextlib.suppress(OSError):
                 self._conductor.watcher.tell(SessionFailed(message=error.message, hint=error.hint))
@@ -156,7 +158,7 @@ class Session:
     async def _run(self, views: Sequence[View]) -> Outcome:
         with (
             reading_commands.session(self._parts.state_folder) as announced,
-            LiveFile(self.folder, self._writer.conceal, time.time) as live_file,
+            LiveFile(self.folder, self.writer.conceal, time.time) as live_file,
         ):
             self._publisher.show_to(*views, live_file, _Announced(announced))
             self._task = asyncio.ensure_future(self._conductor.run())
@@ -178,9 +180,15 @@ class Session:
             return SessionInterrupted()
         return SessionFailed(message=f"progress raised {type(self.raised).__name__}: {self.raised}", hint=NONE_LOST)
 
+    def todo(self) -> list[PlannedTrial]:
+        """Trials that are missing in the store now."""
+        self._conductor.read_again()
+        return self._conductor.todo()
+
     def end(self) -> SessionEnd:
         """Progress of the study, read from its store; keeps the noise floor that a study of identical systems has
         found. For after `begin`'s block, when the store is no longer locked."""
+        self._conductor.read_again()
         outcome = self._conductor.outcome()
         if self.study.design.kind == "same" and not outcome.missing:
             self._say(noise_floor.keep(self.folder, scaled=self._scaled))
@@ -203,13 +211,17 @@ def begin(
     without_missing: bool = False,
     say: Say = silence,
     command: Sequence[str] | None = None,
+    blocks: Collection[int] | None = None,
+    here: bool = True,
 ) -> Iterator[Session]:
     """Read a study file, refuse what cannot be measured, lock its store in the folder `store`, and release what killed
     studies left behind. Within the block the session can run; notes of `check` are passed to `say`.
 
     `trust` decides whether a Python file that the study names is executed. `quiet_wait_s` stands in for the study's
     `limits.quiet_wait_s` in this session. `command` is noted as that which resumes the study; None: `steelyard run`
-    with the same study and store. Raises SteelyardError: what is wrong, where, and what to do.
+    with the same study and store. `blocks`: the only ones that it measures; None: all. `here`: whether it measures on
+    this machine; otherwise laboratories do, which ask for themselves whether they can. Raises SteelyardError: what is
+    wrong, where, and what to do.
     """
     # Everything that passes until the first start is the first reading of whether the machine is quiet.
     gate = QuietGate(lambda: look(state_folder()))
@@ -226,16 +238,18 @@ def begin(
             writer = held.enter_context(StoreWriter(root, read.study.name))
             for line in damage_lines(writer.damages):
                 say(line)
-            _in_a_loop(lambda: reclaim(_sites(settings, abilities), say))
-            examined = preflight.examine(path, read, plan, abilities, root)
+            if here:
+                _in_a_loop(lambda: reclaim(_sites(settings, abilities), say))
+            examined = preflight.examine(path, read, plan, abilities, root, here=here)
             preflight.refuse(examined.refusals)
-            writer.conceal = secrets.concealer(settings)
+            writer.conceal = secrets.concealer(settings) if here else writer.conceal
             processes = reading_commands.in_progress(state_folder())
-            for note in (
+            notes = (
                 *check.notes(plan, examined, abilities),
                 *other_limits(examined.history, examined.study.limits),
                 *(f"process {each} {ANOTHER}" for each in processes),
-            ):
+            )
+            for note in notes if here else ():
                 say(f"note: {note}")
             options = _options(scale, without_missing=without_missing)
             writer.intend(examined.study, _text(path, options), plan)
@@ -243,8 +257,9 @@ def begin(
             measured = examined.study.model_copy(update={"limits": examined.study.limits.model_copy(update=limits)})
             resuming = command or ("steelyard", "run", str(path), "--store", str(root), *options)
             session = Session(
-                measured, plan, examined.history, abilities, writer, gate, say, resuming, scaled=scale != 1.0
-            )
+                measured, plan, examined.history, abilities, writer, gate, say, resuming, scaled=scale != 1.0,
+                blocks=blocks,
+            )  # fmt: skip
         try:
             yield session
         finally:

@@ -47,6 +47,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node import reading_commands
+from steelyard.node.machine_facts import machine_id
 from steelyard.node.processor import busiest, census, process_time_s
 from steelyard.node.tasks import in_a_thread
 from steelyard.probe.base import READ_EVERY_S
@@ -105,6 +106,7 @@ class TrialRunner:
             planned_start=planned.start,
             start=cluster.start,
             order_in_start=cluster.trials_served,
+            machine=machine_id(),
             begun_s=time.time(),
             shares=tuple(sorted(cluster.shares)),
             limits=self.study.limits,

@@ -182,6 +182,8 @@ class TrialRecord(Value):
     order_in_start: int
     """Position of this trial among those that the start has served, from 1."""
     seed: int
+    machine: str = later("")
+    """Id of the machine whose laboratory measured it; empty if it has none."""
     control: bool = False
     data: str = ""
     """How the tables came to their state: restored, filled, unchanged, continued, truncated."""

@@ -3,6 +3,7 @@ privileges. Read-only."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -10,6 +11,10 @@ import re
 from steelyard.node.machine_texts import Texts, ThisMachine
 
 HERE = ThisMachine()
+MACHINE_VARIABLE = "STEELYARD_MACHINE"
+"""Variable that names this machine: for machines that are copies of one image and have its id, too."""
+IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/device-tree/serial-number")
+ID_DIGITS, MOST_NAME = 12, 40
 CPU_MODEL_KEYS = ("model name", "Model", "Hardware", "cpu model", "Processor")
 CAPABILITIES = {"setpcap": 8, "net_admin": 12, "ipc_lock": 14, "sys_admin": 21}
 """Bit numbers; see linux/capability.h."""
@@ -85,6 +90,15 @@ def facts_of(texts: Texts, *, cores: int, kernel: str, architecture: str) -> dic
         "virtualisation": virtualisation(texts),
     }
     return {key: value for key, value in known.items() if value}
+
+
+def machine_id(texts: Texts = HERE) -> str:
+    """Id of the machine, the same after a restart: its name in `STEELYARD_MACHINE`, else a hash of the id that its
+    system has, which is confidential; empty if there is neither."""
+    if named := os.environ.get(MACHINE_VARIABLE, ""):
+        return named[:MOST_NAME]
+    own = next(filter(None, map(texts.text, IDS)), "")
+    return hashlib.sha256(f"steelyard {own}".encode()).hexdigest()[:ID_DIGITS] if own else ""
 
 
 def online(cpus: str) -> int:

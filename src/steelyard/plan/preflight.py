@@ -69,10 +69,12 @@ def runnable(study_path: Path, study: Study, plan: Plan) -> tuple[Plan, tuple[St
     return rest, studies.located(errors, study_path)
 
 
-def examine(study_path: Path, study: Study, plan: Plan, abilities: Abilities, store: Path | None) -> Preflight:
+def examine(
+    study_path: Path, study: Study, plan: Plan, abilities: Abilities, store: Path | None, *, here: bool = True
+) -> Preflight:
     """Check a plan against this machine, its plug-ins, its secrets and the content of its store. `store` is the folder
-    that holds the stores of studies. Only reads; starts and writes nothing. Raises StudyError, with its place, for a
-    workload that cannot be made."""
+    that holds the stores of studies. `here`: whether this machine measures; otherwise only its store is checked. Only
+    reads; starts and writes nothing. Raises StudyError, with its place, for a workload that cannot be made."""
     make_workloads(study_path, plan, abilities)
     stored = _stored(store, study.study.name)
     history = () if stored is None else stored.trials()
@@ -81,12 +83,11 @@ def examine(study_path: Path, study: Study, plan: Plan, abilities: Abilities, st
     wanted, study = study, server_warm_up_decided(study, plan, before, abilities)
     machine = read_machine(cache_folder(), store)
     cost = estimate(plan, study, history, cores=machine.cores, abilities=abilities)
-    errors = [
-        *secrets.problems((trial.settings for trial in plan.trials), store),
-        *(() if stored is None else changes_refused(stored.study, wanted, plan, history)),
-        *refusals(study, plan, machine, history, cost, abilities),
-        *refused_by_agent(plan, abilities),
-    ]
+    errors = [] if stored is None else list(changes_refused(stored.study, wanted, plan, history))
+    if here:
+        of_secrets = secrets.problems((trial.settings for trial in plan.trials), store)
+        of_plan = refusals(study, plan, machine, history, cost, abilities)
+        errors = [*of_secrets, *errors, *of_plan, *refused_by_agent(plan, abilities)]
     return Preflight(study, history, machine, cost, rule_of(study), studies.located(errors, study_path))
 
 

@@ -131,6 +131,8 @@ class Plugins:
         self._code: dict[tuple[str, Path], ModuleType | StudyError] = {}
         self._places = (Path(),) if study_folder is None else (study_folder, Path())
         self._files: dict[Path, ModuleType] = {}
+        self.named: dict[str, Path] = {}
+        """Files that the study has named so far, as it names them, to where they are."""
         self._values: dict[tuple[str, str], dict[str, Any]] = {}
 
     def find(self, seam: str, name: str) -> ModuleType:
@@ -153,6 +155,7 @@ class Plugins:
         if path is None:
             looked = " and ".join(dict.fromkeys(str(place.absolute()) for place in places))
             raise StudyError(f"{what} {name} not found", f"looked at {looked}", key=key, read=name)
+        self.named[name] = path
         return path
 
     def trust_program(self, seam: str, path: Path) -> None:
@@ -175,7 +178,7 @@ class Plugins:
         path = self._places[0] / name
         if not name.endswith(PYTHON_FILE) or not _is_file(path):
             raise StudyError(f"{seam} plug-in not found at {path}", self._where(name), key=f"{seam}.name", read=name)
-        path = path.resolve()
+        self.named[name] = path = path.resolve()
         if (seam, path) not in self._code:
             try:
                 self._code[seam, path] = _checked(seam, name, _executed(_read(seam, path), self._trust))

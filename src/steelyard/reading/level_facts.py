@@ -57,6 +57,18 @@ def facts_of_sites(store: Store, records: Iterable[TrialRecord]) -> Mapping[str,
     return of_sites
 
 
+def facts_of_machines(store: Store, records: Iterable[TrialRecord]) -> Mapping[str, Mapping[str, str]]:
+    """Machine of a laboratory to its facts, or to those of a database node of its first trial that has any; empty if
+    all trials were measured by one laboratory."""
+    first = store.first_facts(records)
+    if len(first) < 2:
+        return {}
+    return {
+        machine or "not known": facts.get(MACHINE) or of_a_database(of_machines(facts))
+        for machine, facts in sorted(first.items())
+    }
+
+
 def emulated(store: Store, records: Sequence[TrialRecord]) -> bool:
     """Whether processors of any start on virtual machines were emulated; one trial of each such start is read."""
     virtual = {site for site, facts in facts_of_sites(store, records).items() if isolation(facts) == VIRTUAL}

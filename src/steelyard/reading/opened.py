@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +38,8 @@ class Opened:
     """Every sealed attempt as `trial.json` has it, in order of time."""
     number: int = 1
     """Which look at the store this is; compared with another, which one at both."""
+    executor: Executor | None = None
+    """Reads within trials; None: this process does."""
 
     @property
     def folder(self) -> Path:
@@ -88,7 +91,7 @@ class Opened:
     @cached_property
     def within(self) -> TrialsWithin:
         """Data within the trials that have a value of the study's response."""
-        return within_trials(self.store, self.cells, self.study.analysis)
+        return within_trials(self.store, self.cells, self.study.analysis, self.executor)
 
     @cached_property
     def results(self) -> Results:
@@ -104,7 +107,8 @@ class Opened:
         if response == self.study.analysis.response:
             return self.within.of_analysis.seconds
         used = self.values_of(response)
-        return seconds_of_cells(self.store, by_cell(record for record in self.records if record.key in used))
+        cells = by_cell(record for record in self.records if record.key in used)
+        return seconds_of_cells(self.store, cells, self.executor)
 
     def values_of(self, response: str) -> dict[Attempt, float]:
         """Used trials, controls aside, to their value of a response."""

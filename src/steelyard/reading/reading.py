@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,18 +29,19 @@ from steelyard.store.read import Store
 COURSE_COLUMNS = ("trial_id", "attempt", "second", "response_ms_mean", "throughput_per_s")
 
 
-def read(path: str | Path) -> Reading:
-    """A `Reading` of the study's folder at `path`, or of the only one in it.
+def read(path: str | Path, executor: Executor | None = None) -> Reading:
+    """A `Reading` of the study's folder at `path`, or of the only one in it. `executor`: reads within trials, see
+    `steelyard.reading.parallel`; None: this process does.
 
     Raises StoreError if there is none, if it has no sealed trial yet, or if its study cannot be read. Other damaged
     files are skipped, see `Reading.damages`.
     """
-    return reading_of(open_store(Path(path)))
+    return reading_of(open_store(Path(path)), executor)
 
 
-def reading_of(store: Store) -> Reading:
+def reading_of(store: Store, executor: Executor | None = None) -> Reading:
     """A store's trials at its look. Raises StoreError if it has none."""
-    return Reading(store, store.study, sealed_trials(store), store.look)
+    return Reading(store, store.study, sealed_trials(store), store.look, executor)
 
 
 class Tables(dict[str, pl.DataFrame]):

@@ -17,9 +17,10 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import Attempt, TrialRecord
 from steelyard.reading import time_courses
-from steelyard.reading.level_facts import LevelFact, facts_of_sites, level_facts
+from steelyard.reading.level_facts import LevelFact, facts_of_machines, facts_of_sites, level_facts
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.opened import Opened
+from steelyard.reading.parallel import of_store
 from steelyard.reading.time_courses import Curve, Timeline
 from steelyard.reference.comparison import PublishedPair
 from steelyard.store.journal import Entry
@@ -51,6 +52,8 @@ class ReportInput:
     """Node or `machine` or `system:<node>` to its facts, in the trial with the most nodes."""
     level_facts: Sequence[LevelFact] = ()
     """Facts that other levels have otherwise."""
+    machines: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Machine of each laboratory to its facts, if there are several."""
     site_facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Site to the facts of one of its database nodes."""
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -88,6 +91,7 @@ def report_input(opened: Opened, *, courses: bool = True) -> ReportInput:
         curves=time_courses.curves(opened.within.histograms, opened.cells) if courses else (),
         facts=max(facts.values(), key=len),
         level_facts=level_facts(store, records),
+        machines=facts_of_machines(store, records),
         site_facts=facts_of_sites(store, records),
         tables=tables(results),
         gaugings=_gaugings(store, records),
@@ -109,25 +113,19 @@ def _timelines(
 ) -> tuple[tuple[Timeline, ...], tuple[Attempt, ...]]:
     """Time series of the picked trials, with a strip per node where `samples` has its readings; and the attempts that
     are too short for one."""
-    store, used = opened.store, opened.values
-    journal = store.journal()
-    drawn: list[Timeline] = []
-    short: list[Attempt] = []
-    for record in time_courses.picked(opened.records, used, most=MOST_TIMELINES):
-        key = record.key
-        course = time_courses.timeline(
-            record,
-            store.intervals(record),
-            journal=_within(journal, record),
-            value=used.get(key),
-            middle=key in samples,
-            samples=samples.get(key),
-        )
-        if course is None:
-            short.append(key)
-        else:
-            drawn.append(course)
-    return tuple(drawn), tuple(short)
+    picked = time_courses.picked(opened.records, opened.values, most=MOST_TIMELINES)
+    tasks = [(record, opened.values.get(record.key), samples.get(record.key)) for record in picked]
+    courses = of_store(_timeline, opened.store, tasks, opened.executor)
+    short = tuple(record.key for record, course in zip(picked, courses, strict=True) if course is None)
+    return tuple(course for course in courses if course is not None), short
+
+
+def _timeline(store: Store, task: tuple[TrialRecord, float | None, pl.DataFrame | None]) -> Timeline | None:
+    record, value, samples = task
+    return time_courses.timeline(
+        record, store.intervals(record), journal=_within(store.journal(), record), value=value,
+        middle=samples is not None, samples=samples,
+    )  # fmt: skip
 
 
 def _within(journal: Sequence[Entry], record: TrialRecord) -> Sequence[Entry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from steelyard.analysis.inference import percentile_intervals
@@ -20,11 +21,14 @@ from steelyard.model.study import AnalysisChoice
 from steelyard.model.trial import Attempt, CellKey, TrialRecord
 from steelyard.reading.around_activities import WHOLE, around_activities
 from steelyard.reading.node_strips import readings_of_table
+from steelyard.reading.parallel import of_store
 from steelyard.store import layout
 from steelyard.store.read import Store
 
 OF_JOBS, OF_STAGES = "job_tasks_failed", "job_"
 """Measure of every trial that was jobs; beginning of the metrics of their stages."""
+OF_CELLS = ("seconds", "percentiles", "pooled", "sampled", "stages")
+"""Data that are added up from those within the trials of each treatment."""
 
 
 @dataclass(frozen=True)
@@ -38,45 +42,50 @@ class TrialsWithin:
 
 
 def within_trials(
-    store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]], analysis: AnalysisChoice
-) -> TrialsWithin:
+    store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]], analysis: AnalysisChoice,
+    executor: Executor | None = None,
+) -> TrialsWithin:  # fmt: skip
     """Seconds, percentiles and histograms of the used trials of each treatment. Searches have none: they would be over
     windows of all rates."""
-    per_treatment: list[Seconds] = []
-    quantiles: list[TrialPercentile] = []
-    pooled: list[PooledPercentile] = []
-    sampled: list[Seconds] = []
-    histograms: dict[CellKey, pl.DataFrame] = {}
-    named = over_time(analysis.needed)
-    over: dict[Attempt, float] = {}
-    staged: list[Seconds] = []
-    for treatment, records in cells.items():
-        if any(record.search is not None for record in records):
-            continue
-        rows = answered(store, records, ("response", "service"))
-        histograms[treatment] = added_up(rows)
-        response = rows.filter(pl.col("measure") == "response")
-        own, of_cell = percentiles(response, records, dict(treatment), analysis.confidence)
-        quantiles += own
-        pooled += of_cell
-        per_treatment.append(Seconds(dict(treatment), series(response, records)))
-        if analysis.limit is not None:
-            over |= seconds_over(response, per_treatment[-1].trials, records, analysis.limit)
-        if named:
-            sampled.append(Seconds(dict(treatment), [_sampled(store, record, named) for record in records]))
-        jobs = [record for record in records if OF_JOBS in record.measures]
-        staged += [Seconds(dict(treatment), [(one.key, _stages(store, one)) for one in jobs])] if jobs else []
+    chosen = [cell for cell, records in cells.items() if all(record.search is None for record in records)]
+    read = of_store(_cell, store, [(dict(cell), cells[cell], analysis) for cell in chosen], executor)
     around, returns, aligned = around_activities(store, cells)
-    of_analysis = Within(
-        seconds=per_treatment, percentiles=quantiles, pooled=pooled, sampled=sampled, stages=staged, around=around,
-        returns=returns, aligned=aligned, over_objective=over,
-    )  # fmt: skip
-    return TrialsWithin(of_analysis, histograms)
+    of_cells = {part: [one for cell, _ in read for one in getattr(cell, part)] for part in OF_CELLS}
+    over = {trial: percent for cell, _ in read for trial, percent in cell.over_objective.items()}
+    of_analysis = Within(**of_cells, around=around, returns=returns, aligned=aligned, over_objective=over)
+    return TrialsWithin(of_analysis, dict(zip(chosen, (histogram for _, histogram in read), strict=True)))
 
 
-def seconds_of_cells(store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]]) -> list[Seconds]:
+def _cell(
+    store: Store, task: tuple[dict[str, Level], Sequence[TrialRecord], AnalysisChoice]
+) -> tuple[Within, pl.DataFrame]:
+    """Data within the trials of one treatment, and its histogram."""
+    treatment, records, analysis = task
+    rows = answered(store, records, ("response", "service"))
+    response = rows.filter(pl.col("measure") == "response")
+    own, pooled = percentiles(response, records, treatment, analysis.confidence)
+    seconds = Seconds(treatment, series(response, records))
+    limit, named = analysis.limit, over_time(analysis.needed)
+    over = {} if limit is None else seconds_over(response, seconds.trials, records, limit)
+    sampled = [Seconds(treatment, [_sampled(store, record, named) for record in records])] if named else []
+    jobs = [record for record in records if OF_JOBS in record.measures]
+    stages = [Seconds(treatment, [(one.key, _stages(store, one)) for one in jobs])] if jobs else []
+    within = Within(
+        seconds=[seconds], percentiles=own, pooled=pooled, sampled=sampled, stages=stages, over_objective=over
+    )
+    return within, added_up(rows)
+
+
+def seconds_of_cells(
+    store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]], executor: Executor | None = None
+) -> list[Seconds]:
     """The seconds of the trials of each treatment."""
-    return [Seconds(dict(cell), series(answered(store, records), records)) for cell, records in cells.items()]
+    return of_store(_seconds_of_cell, store, [(dict(cell), records) for cell, records in cells.items()], executor)
+
+
+def _seconds_of_cell(store: Store, task: tuple[dict[str, Level], Sequence[TrialRecord]]) -> Seconds:
+    treatment, records = task
+    return Seconds(treatment, series(answered(store, records), records))
 
 
 def answered(store: Store, records: Sequence[TrialRecord], measures: Sequence[str] = ("response",)) -> pl.DataFrame:

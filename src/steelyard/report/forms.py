@@ -190,7 +190,9 @@ def _generator(page: Drawing) -> Markup:
 
 def _crimes(page: Drawing) -> Markup:
     given = page.page_input
-    checks = crimes(given.study, page.results, page.records, given.facts, page.drawn, given.measured_again)
+    checks = crimes(
+        given.study, page.results, page.records, given.facts, page.drawn, given.measured_again, given.machines
+    )
     guilty, clear = validity.crimes(checks), validity.clear_crimes(checks)
     return heading("Benchmarking crimes") + page.table(guilty) + page.folded(clear, sortable=False)
 
@@ -205,6 +207,8 @@ def _facts(page: Drawing) -> Markup:
     )
     machine = [Fact(name, value) for name, value in given.facts.get(MACHINE, {}).items()]
     machine += [fact for fact in of_nodes if not fact.nodes]
+    machine = [*method_and_facts.grouped(given.machines, system=False)] or machine
+    several = "" if shared and not given.machines else "s"
     nodes = [fact for fact in of_nodes if fact.nodes]
     levels = [Fact(fact.name, fact.value, "; ".join(fact.levels)) for fact in given.level_facts]
     differ = "Settings that differ from the defaults"
@@ -215,7 +219,7 @@ def _facts(page: Drawing) -> Markup:
     limits = page.table(node_limits(given.gaugings, given.facts, page.records))
     html += heading("Limits of the nodes") + limits if limits else ""
     for facts, label, fold in (
-        (machine, "Facts of the machine", f"The machine{'' if shared else 's'} ({count(len(machine), 'fact')})"),
+        (machine, "Facts of the machine", f"The machine{several} ({count(len(machine), 'fact')})"),
         (nodes, "Facts of the nodes", f"What differs between the nodes ({len(nodes)})"),
         (levels, "Facts of levels", f"What differs between levels of the factors ({len(levels)})"),
         (of_system, "Settings in force", f"Settings in force, as the system says them ({len(of_system)})"),

@@ -99,10 +99,11 @@ class _Held:
         )  # fmt: skip
 
 
-def merge(stores: Sequence[Path], into: Path) -> Merged:
+def merge(stores: Sequence[Path], into: Path, held_by: StoreWriter | None = None) -> Merged:
     """Merge the stores into the folder `into`: a new or empty one, or a store of the same study, such as an earlier
-    merge. Raises StoreError for stores of different studies, a store that is being written, and what is not a store."""
-    target = no_links.place_of(into)[0]
+    merge. `held_by`: the writer of `into`, if the caller has it. Raises StoreError for stores of different studies, a
+    store that is being written, and what is not a store."""
+    target = held_by.folder if held_by else no_links.place_of(into)[0]
     there = no_links.is_there(target / layout.STUDY_JSON)
     if not there and no_links.is_there(target) and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{into}: neither empty nor a study's folder", "name a new folder", path=str(into))
@@ -120,7 +121,8 @@ def merge(stores: Sequence[Path], into: Path) -> Merged:
         merged.conflicts += [*_valid_twice(sources, taken.values()), *sessions]
         if not merged.conflicts:
             name = target.name if there else f".{target.name[:NAME_CHARS]}.{secrets.token_hex(8)}.merge"
-            with StoreWriter(target.parent, name) as writer:
+            writing = contextlib.nullcontext(held_by) if held_by else StoreWriter(target.parent, name)
+            with writing as writer:
                 try:
                     _write(sources, taken, left_out, writer, merged)
                     if not there:

@@ -65,6 +65,11 @@ class Store:
         """Damages met so far, by file: of everything that was read."""
         return tuple(self._damages[file] for file in sorted(self._damages))
 
+    def take(self, damages: Iterable[Damage]) -> None:
+        """Damages that another process met in this store."""
+        for damage in damages:
+            self._pass_over(damage)
+
     def _pass_over(self, damage: Damage) -> None:
         # Only of the journal several damages are told: a line each.
         key = f"{damage.file}: {damage.what}" if damage.file == layout.EVENTS else damage.file
@@ -269,6 +274,14 @@ class Store:
             }
         return self._facts[record.key]
 
+    def first_facts(self, records: Iterable[TrialRecord]) -> dict[str, dict[str, dict[str, str]]]:
+        """Machine of a laboratory to the facts of the first of its trials that has any."""
+        first: dict[str, dict[str, dict[str, str]]] = {}
+        for record in records:
+            if record.machine not in first and (known := self.facts(record)):
+                first[record.machine] = known
+        return first
+
     def links(self, record: TrialRecord) -> list[dict[str, Any]]:
         """Measured paths between the nodes of a trial."""
         name = layout.LINKS_JSON
@@ -297,9 +310,9 @@ class Store:
 
     def circumstances(self, records: Sequence[TrialRecord]) -> tuple[Circumstances, ...]:
         """Distinct circumstances of the trials: settings and machines; the machines are those of the first trial with
-        facts."""
-        facts = next((known for one in records if (known := self.facts(one))), {})
-        machines = list(of_machines(facts).values())
+        facts in each laboratory."""
+        facts = self.first_facts(records)
+        machines = [machine for known in facts.values() for machine in of_machines(known).values()]
         settings = {json.dumps(one.settings.root, sort_keys=True): one.settings for one in records}
         # A start that failed was not warmed up; the study was made with it all the same.
         warmed_up = any(one.server_warm_up is not None for one in records)

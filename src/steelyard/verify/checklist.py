@@ -17,6 +17,7 @@ CHECKS: dict[str, str] = {
     "written": "the study, its file and its plan are as a session wrote them",
     "checksum": "a file has the SHA-256 that its trial's record says, and the record names every file",
     "record": "a trial's record has the SHA-256 that the journal says",
+    "machine": "all trials of a block were measured on one machine",
     "id": "a trial's id follows from its settings and replicate numbers",
     "plan": "a trial has the treatment, settings, seed and start that the plan gives it",
     "until": "each decision of the stopping rule follows from the trials of its blocks; none comes after the end",
@@ -53,6 +54,7 @@ HINTS: Final[dict[str, str]] = {
     "floor": "restore it from a copy; the next `steelyard run` rewrites it",
     "journal": "restore it from a copy; otherwise the next `steelyard run` corrects a changed line, and measures "
     "trials that are missing",
+    "machine": "leave the block out, or measure it again on one machine: in it, machine and level are confounded",
     "report": MAKE_AGAIN,
 }
 """Kind of check to what to do about a difference."""
@@ -128,7 +130,7 @@ class Book:
         """Number of findings that are not remarks."""
         return sum(finding.weight == "difference" for finding in self.findings)
 
-    def take(self, other: Book, *, findings: bool) -> None:
+    def take(self, other: Book, *, findings: bool = True) -> None:
         """Enter the checks of another book, and its findings if they are wanted."""
         self.made.update(other.made)
         self.not_checked.update(other.not_checked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from steelyard.analysis.tables import tables
 from steelyard.format import count
 from steelyard.model.errors import SteelyardError
 from steelyard.model.trial import TrialRecord
+from steelyard.reading.parallel import mapped
 from steelyard.reading.reading import reading_of
 from steelyard.report.export import as_json
 from steelyard.report.page import PAGE, build
@@ -23,41 +25,33 @@ from steelyard.verify.checklist import MAKE_AGAIN, Book, Verification
 MOST_NAMED: Final = 3
 
 
-def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
-    """Run every check; nothing is written."""
+def verification(store: Store, reports: Sequence[Path] = (), executor: Executor | None = None) -> Verification:
+    """Run every check; nothing is written. `executor`: checks trials; None: this process does."""
     book, folder = Book(), store.folder
     journal_and_plan.study(folder, book)
     records: dict[journal_and_plan.Key, tuple[TrialRecord, str]] = {}
     unreadable = []
     folders = files.sealed_folders(folder)
-    for trial_folder in folders:
-        record = files.read_record(folder, trial_folder, book)
+    names = [trial_folder.name for trial_folder in folders]
+    for name, (record, of_record, of_files) in zip(names, mapped(_trial, folder, names, executor), strict=True):
+        book.take(of_record)
+        where = no_links.name_below(folder / layout.TRIALS / name / layout.TRIAL_JSON, folder)
         if record is None:
-            unreadable.append(trial_folder.name)
-            continue
-        where = no_links.name_below(trial_folder / layout.TRIAL_JSON, folder)
-        if record.key in records:
+            unreadable.append(name)
+        elif record.key in records:
             book.check("format", False, where, "id and attempt", "those of another folder too", "its own")
-            continue
-        records[record.key] = (record, where)
-        files.checksums(folder, trial_folder, record, book)
-        given = files.facts(folder, trial_folder, record, book)
-        samples = files.frames(folder, trial_folder, layout.SAMPLES, book)
-        if samples is not None and given is not None:
-            recompute.measures(record, samples, *given, where, book)
-        intervals = files.frames(folder, trial_folder, layout.INTERVALS, book)
-        if intervals is not None:
-            recompute.trial(record, intervals, where, book)
-            if samples is not None and given is not None:
-                scaling.scaling(record, samples, given[0], intervals, where, book)
+        else:
+            records[record.key] = (record, where)
+            book.take(of_files)
     scaling.thresholds(store, records, book)
     journal_and_plan.ids(records, book)
+    journal_and_plan.machines(records, book)
     journal_and_plan.plan(folder, records, book, stopping.stopping(folder, records, book))
     journal_and_plan.journal(folder, records, unreadable, book)
     journal_and_plan.limits(folder, records, book)
     journal_and_plan.noise_floor(folder, book)
     journal_and_plan.capacities(records, book)
-    _reports(store, reports, book)
+    _reports(store, reports, book, executor)
     return Verification(
         store=str(folder),
         trials=len(folders),
@@ -67,14 +61,34 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
     )
 
 
-def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
+def _trial(folder: Path, name: str) -> tuple[TrialRecord | None, Book, Book]:
+    """The record of an attempt, the checks of it alone, and those of its files and numbers."""
+    trial_folder, of_record, book = folder / layout.TRIALS / name, Book(), Book()
+    record = files.read_record(folder, trial_folder, of_record)
+    if record is None:
+        return None, of_record, book
+    where = no_links.name_below(trial_folder / layout.TRIAL_JSON, folder)
+    files.checksums(folder, trial_folder, record, book)
+    given = files.facts(folder, trial_folder, record, book)
+    samples = files.frames(folder, trial_folder, layout.SAMPLES, book)
+    if samples is not None and given is not None:
+        recompute.measures(record, samples, *given, where, book)
+    intervals = files.frames(folder, trial_folder, layout.INTERVALS, book)
+    if intervals is not None:
+        recompute.trial(record, intervals, where, book)
+        if samples is not None and given is not None:
+            scaling.scaling(record, samples, given[0], intervals, where, book)
+    return record, of_record, book
+
+
+def _reports(store: Store, reports: Sequence[Path], book: Book, executor: Executor | None) -> None:
     own = store.folder / PAGE
     chosen = list(reports) or ([own] if no_links.is_there(own) else [])
     if not chosen:
         book.skip("a report: there is none, `steelyard report` creates one")
         return
     try:
-        now = reading_of(store).report_input()
+        now = reading_of(store, executor).report_input()
     except SteelyardError as error:
         book.check("report", False, str(chosen[0]), "the report cannot be made again", error.message)
         return

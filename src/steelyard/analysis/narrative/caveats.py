@@ -7,7 +7,7 @@ from typing import Final
 
 from steelyard.analysis import dilated, statistics
 from steelyard.analysis.inference.steadiness import STEADY_FACTOR
-from steelyard.analysis.narrative import carried, changed_size, weaker_checks
+from steelyard.analysis.narrative import carried, changed_size, machines, weaker_checks
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
@@ -64,7 +64,7 @@ def caveats(
         sentences += [OF_PLANTED] if limited else []
     sentences += [OF_EMULATED] if emulated else []
     sentences += [*of_system, *_old_reads(records), *carried.unfinished(records)]
-    sentences += _stand_ins(study)
+    sentences += [*machines.limits(records), *_stand_ins(study)]
     sentences += server_warm_up.cold_starts(results.of(WarmedStart))
     shared = [thing for thing in ("cpu", "memory", "disk", "clock", "kernel") if thing in results.shares]
     if shared:

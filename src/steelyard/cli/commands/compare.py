@@ -11,21 +11,18 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.analysis.comparisons.judgement import shown
-from steelyard.analysis.comparisons.two_sided import limits_percent
 from steelyard.analysis.inference.multiplicity import DECIDED
-from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import capital
 from steelyard.cli import completion
-from steelyard.cli.signature import FixedA, FixedB, Json, Margin, OtherSide, response_list
+from steelyard.cli.signature import Cluster, FixedA, FixedB, Json, Margin, OtherSide, Workers, response_list
 from steelyard.cli.terminal.answer_output import say_limits
 from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.cli.terminal.output import data_console, message_console, print_wrapped, say, warn_of_damages
-from steelyard.format import confidence_text
 from steelyard.model.errors import StudyError
-from steelyard.model.responses import better_of, label_of, unit_of
+from steelyard.model.responses import better_of
 from steelyard.reading import comparison as comparing
 from steelyard.reading.comparison import Comparison
+from steelyard.reading.parallel import readers
 from steelyard.reading.reading import read
 from steelyard.report.figures import forest
 from steelyard.shown_text import json_text
@@ -79,28 +76,31 @@ def compare(
         ),
     ] = None,
     as_json: Json = False,
+    workers: Workers = 1,
+    cluster: Cluster = "",
 ) -> int:
     """Print the comparisons. Returns 0 if every one is decided (or, against a reference, agrees), otherwise 1; with
     `fail_on`, 1 if any of them has that verdict, otherwise 0.
 
     Raises StudyError for what cannot be compared, StoreError for what cannot be read.
     """
-    if b is not None and not _is_store(b):
-        _refuse_beside_reference(fail_on)
-        from steelyard.cli.compare_published import compare_with_reference
+    with readers(workers, cluster) as executor:
+        if b is not None and not _is_store(b):
+            _refuse_beside_reference(fail_on)
+            from steelyard.cli.compare_published import compare_with_reference
 
-        return compare_with_reference(
-            read(a), b, fixed_a=fixed_a or (), fixed_b=fixed_b or (), response_name=response_name,
-            margin_percent=margin_percent, figure_path=figure, as_json=as_json,
+            return compare_with_reference(
+                read(a, executor), b, fixed_a=fixed_a or (), fixed_b=fixed_b or (), response_name=response_name,
+                margin_percent=margin_percent, figure_path=figure, as_json=as_json,
+            )  # fmt: skip
+        if figure is not None:
+            forest.refuse_other(figure)
+        first = read(a, executor)
+        second = first if b is None else read(b, executor)
+        comparisons = comparing.compare_each(
+            first, second, a=fixed_a or (), b=fixed_b or (), margin_percent=margin_percent,
+            responses=response_list([response_name]) if response_name else (first.study.analysis.response,),
         )  # fmt: skip
-    if figure is not None:
-        forest.refuse_other(figure)
-    first = read(a)
-    second = first if b is None else read(b)
-    comparisons = comparing.compare_each(
-        first, second, a=fixed_a or (), b=fixed_b or (), margin_percent=margin_percent,
-        responses=response_list([response_name]) if response_name else (first.study.analysis.response,),
-    )  # fmt: skip
     if figure is not None:
         _refuse_several(comparisons, figure)
     for side in (first,) if second is first else (first, second):
@@ -110,7 +110,7 @@ def compare(
     else:
         _print(comparisons)
     if figure is not None:
-        _figure(comparisons[0], figure)
+        forest.write_comparison(comparisons[0], figure)
     return _exit_code(comparisons, fail_on or ())
 
 
@@ -201,26 +201,3 @@ def _as_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
         "missing": list(comparison.missing),
         "limits": list(comparison.limits),
     }
-
-
-def _figure(comparison: Comparison, path: Path) -> None:
-    a, b = comparison.a, comparison.b
-    rows = [
-        forest.ForestRow(
-            label=label(contrast.cell) if contrast.cell else f"{b.name} against {a.name}",
-            value=contrast.change_percent.value,
-            low=contrast.change_percent.low,
-            high=contrast.change_percent.high,
-            verdict=shown(contrast.verdict, survives_holm=contrast.survives_holm, final=contrast.final),
-            decided=contrast.verdict in DECIDED,
-        )
-        for contrast in comparison.contrasts
-    ]
-    first = comparison.contrasts[0]
-    starts = sorted({count for contrast in comparison.contrasts for count in (contrast.starts_a, contrast.starts_b)})
-    caption = (
-        f"{b.name} against {a.name}\n{confidence_text(first.ratio.confidence)} intervals over starts "
-        f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {unit_of(first.response)}"
-    )
-    margin = None if comparison.margin_percent is None else limits_percent(comparison.margin_percent)
-    forest.write(rows, margin, f"Change of {label_of(first.response)}", caption, path)

@@ -9,11 +9,12 @@ import typer
 
 from steelyard.analysis.tables import columns
 from steelyard.atomic_file import write_output
-from steelyard.cli.signature import Json, StoreFolder
+from steelyard.cli.signature import Cluster, Json, StoreFolder, Workers
 from steelyard.cli.terminal.output import message_console, open_page, say, say_address, warn_of_damages
 from steelyard.file_errors import foreseen
 from steelyard.judging.attempts import without_valid_attempt
 from steelyard.model.errors import StudyError
+from steelyard.reading.parallel import readers
 from steelyard.reading.reading import read
 from steelyard.report import export
 from steelyard.report.figures import catalogue
@@ -48,6 +49,8 @@ def report(
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     methods: Annotated[bool, typer.Option("--methods", help="Print a methods section for a paper.")] = False,
     as_json: Json = False,
+    workers: Workers = 1,
+    cluster: Cluster = "",
 ) -> int:
     """Write the page (to `output`, by default `report.html` in the study's folder) and the other requested files.
 
@@ -62,9 +65,10 @@ def report(
             key="--methods",
         )
     console = message_console()
-    reading = read(store)
     page_wanted = output is not None or open_browser or not (as_json or methods)
-    page_input = reading.report_input(courses=page_wanted or figures is not None)
+    with readers(workers, cluster) as executor:
+        reading = read(store, executor)
+        page_input = reading.report_input(courses=page_wanted or figures is not None)
     warn_of_damages(console, page_input.damages)
     if as_json:
         print(export.as_json(page_input.tables, columns(page_input.results)))

@@ -22,6 +22,7 @@ from steelyard.cli.terminal.interrupts import interruptible
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, say_address, say_marked, warn_of_damages
 from steelyard.judging.looks import later
+from steelyard.lab.labs import measure_on_laboratories
 from steelyard.lab.session import Session, SessionEnd, begin
 from steelyard.reading import Reading, read
 from steelyard.shown_text import json_text
@@ -53,17 +54,30 @@ def run(
     ] = None,
     leave_out_missing: WithoutMissing = False,
     trust: Trusted = False,
+    labs: Annotated[
+        str,
+        typer.Option(
+            "--labs", metavar="ADDRESS", help="Whole blocks are measured by workers of this Dask scheduler with lab=1."
+        ),
+    ] = "",
     as_json: Json = False,
 ) -> int:
     """Run a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted. Raises NotQuiet,
     which ends with 3, if the machine stays busy."""
     console = message_console()
-    with begin(
-        study_path, store, trust=trust_of(trust), scale=scale, quiet_wait_s=quiet_wait_s,
-        without_missing=leave_out_missing, say=lambda line: say_marked(console, line), command=sys.argv,
-    ) as session:  # fmt: skip
-        asyncio.run(_measure(session, console, plain=plain or not console.is_terminal))
-    end = session.end()
+    trusted = trust_of(trust)
+    if labs:
+        end = measure_on_laboratories(
+            study_path, labs, store, trust=trusted, scale=scale, quiet_wait_s=quiet_wait_s,
+            without_missing=leave_out_missing, say=lambda line: say_marked(console, line), command=sys.argv,
+        )  # fmt: skip
+    else:
+        with begin(
+            study_path, store, trust=trusted, scale=scale, quiet_wait_s=quiet_wait_s,
+            without_missing=leave_out_missing, say=lambda line: say_marked(console, line), command=sys.argv,
+        ) as session:  # fmt: skip
+            asyncio.run(_measure(session, console, plain=plain or not console.is_terminal))
+        end = session.end()
     _say(end, console, as_json=as_json)
     if end.interrupted:
         return EXIT_INTERRUPTED

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.signature import Json, StoreFolder
+from steelyard.cli.signature import Cluster, Json, StoreFolder, Workers
 from steelyard.cli.terminal.output import data_console, print_table, say
 from steelyard.model.errors import StoreError
+from steelyard.reading.parallel import readers
 from steelyard.shown_text import json_text
 from steelyard.store.modelled import open_store
 from steelyard.verify.checklist import CHECKS, HINTS, Verification
@@ -38,6 +39,8 @@ def verify(
         ),
     ] = None,
     as_json: Json = False,
+    workers: Workers = 1,
+    cluster: Cluster = "",
 ) -> int:
     """Check a store and report what was checked. Returns 0, or 1 if something differs (remarks do not count).
 
@@ -49,7 +52,8 @@ def verify(
     for path in chosen:
         if not path.is_file():
             raise StoreError(f"{path}: no such report", "name a page, or output of `report --json`", path=str(path))
-    outcome = verification(opened, chosen)
+    with readers(workers, cluster) as executor:
+        outcome = verification(opened, chosen, executor)
     if as_json:
         data = {**outcome.model_dump(mode="json"), "sound": outcome.sound, "checks": CHECKS}
         print(json_text(data, indent=1, ensure_ascii=False))

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from steelyard.format import MINUS, number
+from steelyard.analysis.comparisons.judgement import shown
+from steelyard.analysis.comparisons.two_sided import limits_percent
+from steelyard.analysis.inference.multiplicity import DECIDED
+from steelyard.analysis.treatments import label
+from steelyard.format import MINUS, confidence_text, number
 from steelyard.model.errors import StudyError
+from steelyard.model.responses import label_of, unit_of
+from steelyard.reading.comparison import Comparison
 from steelyard.report.basics.theme import ALERT, BAND, INK, MUTED, SERIES
 from steelyard.report.draw import files, marks
 from steelyard.report.draw.axes import Axis, foot_px, x_axis
@@ -50,6 +56,30 @@ class ForestRow:
     high: float | None
     verdict: str
     decided: bool
+
+
+def write_comparison(comparison: Comparison, path: Path) -> None:
+    """Draw a comparison, a row for each cell, into a file of the kind that its name says. Raises as `write` does."""
+    a, b = comparison.a, comparison.b
+    rows = [
+        ForestRow(
+            label=label(contrast.cell) if contrast.cell else f"{b.name} against {a.name}",
+            value=contrast.change_percent.value,
+            low=contrast.change_percent.low,
+            high=contrast.change_percent.high,
+            verdict=shown(contrast.verdict, survives_holm=contrast.survives_holm, final=contrast.final),
+            decided=contrast.verdict in DECIDED,
+        )
+        for contrast in comparison.contrasts
+    ]
+    first = comparison.contrasts[0]
+    starts = sorted({count for contrast in comparison.contrasts for count in (contrast.starts_a, contrast.starts_b)})
+    caption = (
+        f"{b.name} against {a.name}\n{confidence_text(first.ratio.confidence)} intervals over starts "
+        f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {unit_of(first.response)}"
+    )
+    margin = None if comparison.margin_percent is None else limits_percent(comparison.margin_percent)
+    write(rows, margin, f"Change of {label_of(first.response)}", caption, path)
 
 
 def picture(

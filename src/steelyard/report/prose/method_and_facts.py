@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import steelyard
 from steelyard.analysis import dilated
+from steelyard.analysis.narrative import machines
 from steelyard.analysis.narrative.carried import limits_of, procedure
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.derived_threshold import DerivedThreshold
@@ -57,7 +58,7 @@ def paragraph(page_input: ReportInput) -> str:
     paragraphs = [
         *method(page_input.study, page_input.plan, page_input.records, page_input.results, page_input.facts),
         _named_levels(page_input.study),
-        _hardware(page_input.facts),
+        _hardware(page_input.machines or page_input.facts, "machine" if page_input.machines else "node"),
         _settings(page_input),
         _artefacts(page_input),
     ]
@@ -74,12 +75,12 @@ def _named_levels(study: Study) -> str:
     return f"What each named level sets: {'; '.join(stated)}." if stated else ""
 
 
-def _hardware(facts: Mapping[str, Mapping[str, str]]) -> str:
+def _hardware(facts: Mapping[str, Mapping[str, str]], what: str) -> str:
     groups: dict[str, list[str]] = {}
     for name, node_facts in of_machines(facts).items():
         known = [f"{called} {node_facts[fact]}" for fact, called in HARDWARE.items() if node_facts.get(fact)]
         if known:
-            groups.setdefault(", ".join(known), []).append("the machine" if name == MACHINE else f"node {name}")
+            groups.setdefault(", ".join(known), []).append("the machine" if name == MACHINE else f"{what} {name}")
     machines = [f"{listed(sorted(names))}: {text}" for text, names in groups.items()]
     return f"Hardware and kernel, as the nodes report them: {'; '.join(machines)}." if machines else ""
 
@@ -418,7 +419,8 @@ def _circumstances(records: Sequence[TrialRecord]) -> str:
             versions.setdefault(name, set()).add(version)
     mixed = [name for name, found in versions.items() if len(found) > 1]
     named = listed([_version(name, " and ".join(sorted(found))) for name, found in versions.items()])
-    sentence = f"Measured from {moment(begun)} to {moment(ended)} ({duration(ended - begun)}) with {named}."
+    where = f" on {several}" if (several := machines.in_words(records)) else ""
+    sentence = f"Measured from {moment(begun)} to {moment(ended)} ({duration(ended - begun)}){where} with {named}."
     if mixed:
         sentence += f" The trials do not all have the same version of {listed(mixed)}."
     return f"{sentence}{_clocks(records)}"

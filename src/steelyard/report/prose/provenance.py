@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -88,6 +89,10 @@ def _machines(page_input: ReportInput) -> str:
     nodes = {name: one for name, one in of_machines(facts).items() if role_of(name, facts) != "load"}
     described = [_machine(one) for one in nodes.values() if _machine(one)]
     shares = {share for record in page_input.records for share in record.shares}
+    if page_input.machines:
+        known = Counter(_machine(one) for one in page_input.machines.values())
+        each = " and ".join(f"{count(times, 'machine')}, each {text}" for text, times in known.items())
+        return f"{each}; each block on one of them"
     if ONE_MACHINE in shares:
         single = all(record.settings.at("site.nodes") == 1 for record in page_input.records)
         return ", ".join([*described[:1], f"{'node and load' if single else 'all nodes'} on one machine"])

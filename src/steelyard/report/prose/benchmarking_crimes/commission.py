@@ -38,13 +38,15 @@ def crimes(
     facts: Mapping[str, Mapping[str, str]],
     figures: Sequence[Figure],
     measured_again: Sequence[MeasuredAgain] = (),
+    machines: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[Crime, ...]:
-    """Every check with its finding, the guilty ones first. `figures`: all that are drawn."""
+    """Every check with its finding, the guilty ones first. `figures`: all that are drawn; `machines`: facts of those of
+    several laboratories."""
     checks = (
         _baseline(results),
         _single_trials(results),
         _mean_of_percentiles(results),
-        _mixed_hardware(records, facts),
+        _mixed_hardware(records, machines or facts),
         _truncated_axes(figures),
         _closed_loop(study, results, records),
         _units(results, figures),

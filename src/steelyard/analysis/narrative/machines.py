@@ -1,0 +1,34 @@
+"""Machines of several laboratories: which blocks each measured, and what that says of comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.format import listed
+from steelyard.model.trial import TrialRecord
+
+
+def in_words(records: Sequence[TrialRecord]) -> str:
+    """`2 machines: 1b2c (blocks 1 and 3) and 4d5e (block 2)`; empty if all trials were measured on one."""
+    blocks: dict[str, set[int]] = {}
+    for record in sorted(records, key=lambda record: record.block):
+        if record.verdict.final:
+            blocks.setdefault(record.machine or "not known", set()).add(record.block)
+    if len(blocks) < 2:
+        return ""
+    named = [
+        f"{machine} (block{'s' if len(of) > 1 else ''} {listed([str(block) for block in sorted(of)])})"
+        for machine, of in blocks.items()
+    ]
+    return f"{len(blocks)} machines: {listed(named)}"
+
+
+def limits(records: Sequence[TrialRecord]) -> list[str]:
+    """A sentence on what is compared on one machine, and what is not; empty if there is only one."""
+    named = in_words(records)
+    if not named:
+        return []
+    return [
+        f"Blocks were measured on {named}. Levels are compared within blocks, that is, on one machine: a difference "
+        "between machines is one between blocks. Means of a level are over all machines, and their intervals with them."
+    ]

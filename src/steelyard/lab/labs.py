@@ -1,0 +1,337 @@
+"""Laboratories: whole blocks of a study measured on several machines, each by a Dask worker with the resource `lab`.
+
+Here are plan, store and journal. A laboratory gets one block at a time, measures it in a store of its own, and gives
+that store back; it is merged as `steelyard merge` merges stores. Dask carries blocks, and nothing within a trial
+(docs/decisions/0031-laboratories-on-dask.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from steelyard import __version__
+from steelyard.events.base import Event
+from steelyard.format import count, listed
+from steelyard.heavy import distributed
+from steelyard.lab.provenance import boot
+from steelyard.lab.session import Say, Session, SessionEnd, begin, silence
+from steelyard.model.errors import SteelyardError, StoreError, StudyError
+from steelyard.node.folders import state_folder
+from steelyard.node.machine_facts import MACHINE_VARIABLE, machine_id
+from steelyard.plugins.find import PluginFile, Trust, no_file
+from steelyard.progress.event_words import event_line
+from steelyard.progress.state import Live
+from steelyard.reading.parallel import connected
+from steelyard.store import layout
+from steelyard.store.merge import merge
+from steelyard.store.merged_journal import OF_THE_STUDY
+from steelyard.store.plain_file import sha256_of
+
+RESOURCE: Final = "lab"
+FEWEST_BLOCKS: Final = 2
+"""Least blocks for each laboratory: with one, laboratory and block could not be separated."""
+FIRST_S: Final = 30.0
+"""Longest wait for the first laboratory."""
+LOOK_S: Final = 1.0
+POLL_S: Final = 0.05
+"""How often the scheduler is asked who is there, and looked whether a block is done."""
+FOLDER: Final = "laboratory"
+"""Folder of the block in flight, in the state folder of a laboratory."""
+START_ONE: Final = "dask worker {} --resources lab=1 --nworkers 1 --nthreads 1"
+
+Files = Mapping[str, bytes]
+"""Path in a folder to content."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a laboratory must know of a study to measure a block of it."""
+
+    study: str
+    """Name of the study file."""
+    files: Files
+    """The study file and the files that it names, by their paths from its folder."""
+    trusted: Collection[str]
+    """SHA-256 of the Python files that may be executed."""
+    written: Mapping[str, str]
+    """File of the study, as it is written into the store, to its SHA-256."""
+    options: Mapping[str, Any]
+    """Those of `begin` for a session."""
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """A Dask worker, as it describes itself."""
+
+    labs: float
+    """Amount of the resource `lab`."""
+    version: str
+    ids: tuple[str, str]
+    """Of the machine, and of the boot of its kernel."""
+
+
+_sessions: list[Session] = []
+"""The session of this process, if it is a laboratory that measures."""
+
+
+def about(dask_worker: distributed.Worker) -> Laboratory:
+    """On a worker: describe it."""
+    return Laboratory(dask_worker.state.total_resources.get(RESOURCE, 0.0), __version__, (machine_id(), boot()))
+
+
+def stop() -> None:
+    """On a worker: stop what it measures; the trial in flight is lost, everything is released."""
+    for session in _sessions:
+        session.stop()
+
+
+def measure_block(order: Order, block: int) -> Files:
+    """On a worker: measure a block in a store of its own; gives that store. Raises SteelyardError."""
+    worker, folder = distributed.get_worker(), state_folder() / FOLDER
+
+    def say(line: str) -> None:
+        worker.log_event(order.written[layout.PLAN], f"{worker.address}: {line}")
+
+    def show(live: Live, event: Event) -> None:
+        if line := event_line(live, event):
+            say(line)
+
+    shutil.rmtree(folder, ignore_errors=True)  # of a block during which the worker was killed
+    try:
+        _write(order.files, folder / "study")
+        path, trust = folder / "study" / order.study, _trusting(order.trusted)
+        with begin(path, folder / "store", trust=trust, say=say, blocks={block}, **order.options) as session:
+            _sessions.append(session)
+            if _written(session.folder) != order.written:
+                raise StoreError("study or plan are others here", "install the same Steelyard and plug-ins everywhere")
+            asyncio.run(session.run(progress=show))
+        if session.todo():
+            raise SteelyardError("it was stopped")
+        return _read(session.folder)
+    except SteelyardError as error:  # as one that travels: others have further arguments
+        raise SteelyardError(error.message, error.hint) from None
+    finally:
+        _sessions.clear()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _trusting(sha256: Collection[str]) -> Trust:
+    def trust(file: PluginFile) -> None:
+        if file.sha256 not in sha256:
+            no_file(file)
+
+    return trust
+
+
+def _read(folder: Path) -> Files:
+    """Every file below a folder, except for hidden ones."""
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def _write(files: Files, folder: Path) -> None:
+    for name, content in files.items():
+        if not _is_below(name):
+            raise StoreError(f"a laboratory sent a file {name!r}", "do not use that laboratory")
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def _is_below(name: str) -> bool:
+    return not Path(name).is_absolute() and ".." not in Path(name).parts
+
+
+def _written(folder: Path) -> dict[str, str]:
+    return {name: sha256_of(folder / name, folder) for name in OF_THE_STUDY}
+
+
+def measure_on_laboratories(
+    study: str | Path, address: str, store: str | Path = "store", *, trust: Trust = no_file, say: Say = silence,
+    quiet_wait_s: float | None = None, **options: Any,
+) -> SessionEnd:  # fmt: skip
+    """Measure what is missing of a study on the laboratories of the Dask scheduler at `address`, in whole blocks: safe
+    to repeat, safe to interrupt, but for the blocks in flight. Otherwise as `begin`, with its options. Raises
+    SteelyardError if that is impossible, or if no laboratory can go on."""
+    path, trusted = Path(study), set()
+
+    def noted(file: PluginFile) -> None:
+        trust(file)
+        trusted.add(file.sha256)
+
+    begun = begin(path, store, trust=noted, say=say, here=False, **options)
+    with connected(address) as client, begun as session:
+        blocks, written = _blocks(session), _written(session.folder)
+        named = {name: file for name, file in session.plugins.named.items() if _is_below(name)}
+        files = {name: file.read_bytes() for name, file in {**named, path.name: path}.items()}
+        order = Order(path.name, files, trusted, written, {**options, "quiet_wait_s": quiet_wait_s})
+        client.subscribe_topic(written[layout.PLAN], lambda event: say(event[1]))
+        work = _Work(client, address, session, order, blocks, say)
+        try:
+            work.run()
+        except KeyboardInterrupt:
+            session.interrupted = True
+        finally:
+            work.stop()
+    return session.end()
+
+
+def _blocks(session: Session) -> list[int]:
+    """Blocks to measure, in order. Raises StudyError for a study that cannot be divided into whole blocks."""
+    study = session.study
+    why = {
+        "a stopping rule decides after each block whether there is a next one": study.design.until is not None,
+        "a noise floor is that of one machine": study.design.kind == "same",
+        "in the published order a block is no unit": study.design.order != "blocks",
+        "a threshold comes from trials of all blocks, before others begin": bool(study.derived),
+    }
+    for reason, holds in why.items():
+        if holds:
+            hint = "run it on one machine, without --labs"
+            raise StudyError(f"this study cannot be given to laboratories: {reason}", hint, key="--labs")
+    blocks = sorted({trial.block for trial in session.todo()})
+    if begun := sorted({record.block for record in session.records}.intersection(blocks)):
+        named = listed([str(block) for block in begun])
+        hint = "finish them without --labs, on the machine that began them; or measure into another --store"
+        raise StudyError(f"blocks that have begun are not handed out: {named}", hint, key="--labs")
+    return blocks
+
+
+class _Work:
+    """Blocks that are to be measured or in flight, and the laboratories."""
+
+    def __init__(
+        self, client: distributed.Client, address: str, session: Session, order: Order, blocks: list[int], say: Say
+    ) -> None:
+        self._client, self._session, self._order, self._blocks, self._say = client, session, order, blocks, say
+        self._start_one = f"start one with `{START_ONE.format(address)}`"
+        self._known: dict[str, Laboratory | None] = {}
+        """Address of each worker to what it is; None: no laboratory, or one that is not used."""
+        self._busy: dict[str, tuple[int, distributed.Future]] = {}
+        self._problem: SteelyardError | None = None
+        """Why the newest laboratory that is not used is not."""
+        self._begun = self._waits = False
+
+    @property
+    def _usable(self) -> dict[str, Laboratory]:
+        return {address: lab for address, lab in self._known.items() if lab is not None}
+
+    def run(self) -> None:
+        """Measure all blocks. Raises SteelyardError if no laboratory is left to do it."""
+        begun_s = time.monotonic()
+        while self._blocks or self._busy:
+            self._look()
+            for address in [address for address, (_, future) in self._busy.items() if future.done()]:
+                self._take(address)
+            for address in sorted(self._usable.keys() - self._busy.keys())[: len(self._blocks)]:
+                self._hand_out(address)
+            if not self._usable:
+                if self._problem is not None:
+                    raise self._problem
+                if not self._begun and time.monotonic() > begun_s + FIRST_S:
+                    raise SteelyardError("no laboratory has come", self._start_one)
+                if not self._waits:
+                    self._say(f"waiting for a laboratory, a Dask worker with the resource lab=1; {self._start_one}")
+            self._waits = not self._usable
+            until_s = time.monotonic() + LOOK_S
+            while time.monotonic() < until_s and not any(future.done() for _, future in self._busy.values()):
+                time.sleep(POLL_S)
+
+    def stop(self) -> None:
+        """Stop the laboratories that still measure."""
+        if self._busy:
+            self._say(f"{count(len(self._busy), 'block')} in flight: lost, the laboratories stop")
+            with contextlib.suppress(Exception):  # they, or the scheduler, may be gone
+                self._client.run(stop, workers=list(self._busy), on_error="ignore")
+                self._client.cancel([future for _, future in self._busy.values()])
+
+    def _look(self) -> None:
+        """See who has gone, and who has come. Raises SteelyardError if the scheduler has gone."""
+        try:
+            there = set(self._client.nthreads())
+            new = sorted(there - self._known.keys())
+            described = self._client.run(about, workers=new, on_error="return") if new else {}
+        except OSError as error:
+            hint = "blocks that were merged are in the store: run the same command again"
+            raise SteelyardError(f"the Dask scheduler no longer answers: {error}", hint) from error
+        for address in self._known.keys() - there:
+            del self._known[address]
+            if address in self._busy:
+                self._say(f"laboratory {address} has gone")
+                self._again(address)
+        for address, lab in described.items():
+            if isinstance(lab, Laboratory) and lab.labs < 1:
+                self._known[address] = None
+            elif self._is_fit(address, lab):
+                self._known[address] = lab
+                self._say(f"laboratory {address}: machine {lab.ids[0]}")
+
+    def _is_fit(self, address: str, lab: Laboratory | Exception) -> bool:
+        """Whether a laboratory can be used. Raises SteelyardError if not, until the first block is handed out."""
+        blocks, labs = self._session.plan.blocks, len(self._usable) + 1
+        name = f"name it in {MACHINE_VARIABLE}"
+        if isinstance(lab, Exception) or lab.version != __version__:
+            found = f": {lab}" if isinstance(lab, Exception) else f", but {lab.version}"
+            why, hint = f"does not have Steelyard {__version__}{found}", "install the same version everywhere"
+        elif not lab.ids[0]:
+            why, hint = "is on a machine without an id", name
+        elif shared := [other for other, known in self._usable.items() if {*known.ids} & {*lab.ids}]:
+            why = f"is on the machine of {shared[0]}: each would be background load of the other"
+            hint = f"stop one of them; if it is another machine with the same id, {name}"
+        elif blocks < FEWEST_BLOCKS * labs:
+            why = f"is one too many for {count(blocks, 'block')}: each needs {FEWEST_BLOCKS}, or laboratory and block "
+            why += "cannot be separated"
+            hint = f"set design.starts = {FEWEST_BLOCKS * labs}, or stop a laboratory"
+        else:
+            return True
+        problem = self._not_used(address, why, hint)
+        if not self._begun:
+            raise problem
+        return False
+
+    def _not_used(self, address: str, why: str, hint: str) -> SteelyardError:
+        self._known[address] = None
+        self._problem = SteelyardError(f"laboratory {address} {why}", hint)
+        self._say(self._problem.message)
+        return self._problem
+
+    def _hand_out(self, address: str) -> None:
+        self._begun, block = True, self._blocks.pop(0)
+        self._say(f"block {block}: to laboratory {address}")
+        future = self._client.submit(
+            measure_block, self._order, block, workers=[address], allow_other_workers=False, resources={RESOURCE: 1},
+            pure=False, retries=0,
+        )  # fmt: skip
+        self._busy[address] = block, future
+
+    def _again(self, address: str) -> None:
+        block, future = self._busy.pop(address)
+        future.cancel()
+        self._blocks.insert(0, block)
+        self._say(f"block {block} goes to another laboratory")
+
+    def _take(self, address: str) -> None:
+        """Merge a block, or hand it out again if its laboratory failed."""
+        block, future = self._busy[address]
+        try:
+            files: Files = future.result()
+        except Exception as error:  # whatever went wrong there, another laboratory may do it
+            self._not_used(address, f"gave up: {error}", error.hint if isinstance(error, SteelyardError) else "")
+            self._again(address)
+            return
+        into = self._session.folder
+        with tempfile.TemporaryDirectory(dir=into.parent, prefix=f".{into.name}.") as folder:
+            _write(files, Path(folder))
+            merged = merge([Path(folder)], into, self._session.writer)
+        if problems := [*merged.conflicts, *merged.lost]:
+            raise StoreError(f"block {block} of laboratory {address} cannot be merged: {'; '.join(problems)}")
+        del self._busy[address]
+        self._say(f"block {block} is merged, {count(len(self._blocks) + len(self._busy), 'block')} left")

@@ -1,0 +1,178 @@
+"""Handing blocks to laboratories: who is refused, and what becomes of a block whose laboratory fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard import __version__, heavy
+from steelyard.lab import labs
+from steelyard.lab.labs import Laboratory, Order
+from steelyard.lab.session import begin
+from steelyard.model.errors import SteelyardError, StudyError
+from steelyard.reading import parallel
+from tests.unit.verify import made
+
+A, B, C = (f"tcp://10.0.0.{number}:4000" for number in (1, 2, 3))
+REAL_TAKE = labs._Work._take
+ORDER = Order("made.toml", {}, frozenset(), {}, {})
+
+
+def laboratory(name: str) -> Laboratory:
+    return Laboratory(1.0, __version__, (f"machine-{name}", f"boot-{name}"))
+
+
+@dataclass
+class Dask:
+    """Its client, with workers of the test: each answers a block at once."""
+
+    workers: dict[str, Laboratory | Exception]
+    failing: dict[str, Exception] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    """Workers that go when they get a block."""
+    handed_out: list[tuple[str, int]] = field(default_factory=list)
+
+    def nthreads(self) -> dict[str, int]:
+        return dict.fromkeys(self.workers, 1)
+
+    def run(self, function: Any, workers: Sequence[str], on_error: str) -> dict[str, Any]:
+        return {address: self.workers[address] for address in workers} if function is labs.about else {}
+
+    def submit(self, function: Any, order: Order, block: int, *, workers: list[str], **options: Any) -> Future[Any]:
+        assert (options["retries"], options["pure"], options["allow_other_workers"]) == (0, False, False)
+        (address,) = workers
+        self.handed_out.append((address, block))
+        future: Future[Any] = Future()
+        if address in self.gone:
+            del self.workers[address]
+        elif address in self.failing:
+            future.set_exception(self.failing[address])
+        else:
+            future.set_result({"block": str(block).encode()})
+        return future
+
+    def cancel(self, futures: Any) -> None:
+        del futures
+
+
+def work(dask: Dask, tmp_path: Path, blocks: list[int], monkeypatch: pytest.MonkeyPatch, starts: int = 4) -> list[str]:
+    """Measure blocks; gives what was said. Blocks that came are not merged."""
+    merged, said = [], []
+
+    def take(self: Any, address: str) -> None:
+        if self._busy[address][1].exception():
+            REAL_TAKE(self, address)
+        else:
+            merged.append(self._busy.pop(address)[0])
+
+    monkeypatch.setattr(labs._Work, "_take", take)
+    monkeypatch.setattr(labs, "LOOK_S", 0.01)
+    monkeypatch.setattr(labs, "FIRST_S", 0.05)
+    study = tmp_path / "made.toml"
+    study.write_text(made.STUDY.replace("starts = 3", f"starts = {starts}"))
+    wanted = list(blocks)
+    with begin(study, tmp_path / "store", here=False) as session:
+        labs._Work(dask, "tcp://10.0.0.9:8786", session, ORDER, blocks, said.append).run()  # type: ignore[arg-type]
+    assert sorted(merged) == wanted
+    return said
+
+
+def test_each_laboratory_gets_a_block_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = replace(laboratory("c"), labs=0.0)
+    dask = Dask({A: laboratory("a"), B: laboratory("b"), C: reader})
+    work(dask, tmp_path, [1, 2, 3, 4], monkeypatch)
+    assert dask.handed_out == [(A, 1), (B, 2), (A, 3), (B, 4)]
+
+
+def test_the_block_of_a_laboratory_that_fails_is_given_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dask = Dask({A: laboratory("a"), B: laboratory("b")}, failing={A: SteelyardError("no memory is left")})
+    said = work(dask, tmp_path, [1, 2, 3, 4], monkeypatch)
+    assert dask.handed_out == [(A, 1), (B, 2), (B, 1), (B, 3), (B, 4)]
+    assert any("gave up: no memory is left" in line for line in said)
+
+
+def test_the_block_of_a_laboratory_that_goes_is_given_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dask = Dask({A: laboratory("a"), B: laboratory("b")}, gone={B})
+    said = work(dask, tmp_path, [1, 2, 3, 4], monkeypatch)
+    assert dask.handed_out == [(A, 1), (B, 2), (A, 2), (A, 3), (A, 4)]
+    assert f"laboratory {B} has gone" in said
+
+
+def test_when_no_laboratory_can_go_on_its_error_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dask = Dask({A: laboratory("a")}, failing={A: SteelyardError("no memory is left", "buy some")})
+    with pytest.raises(SteelyardError, match="gave up: no memory is left") as caught:
+        work(dask, tmp_path, [1, 2], monkeypatch)
+    assert caught.value.hint == "buy some"
+
+
+def test_without_a_laboratory_the_command_that_starts_one_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SteelyardError, match="no laboratory has come") as caught:
+        work(Dask({}), tmp_path, [1, 2], monkeypatch)
+    assert "dask worker tcp://10.0.0.9:8786 --resources lab=1" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("workers", "starts", "why"),
+    [
+        ({A: laboratory("a"), B: replace(laboratory("b"), ids=("machine-a", "boot-b"))}, 4, "is on the machine of"),
+        ({A: laboratory("a"), B: replace(laboratory("b"), ids=("machine-b", "boot-a"))}, 4, "is on the machine of"),
+        ({A: laboratory("a"), B: laboratory("b")}, 3, "is one too many for 3 blocks: each needs 2"),
+        ({A: laboratory("a"), B: replace(laboratory("b"), version="0.0.1")}, 4, "but 0.0.1"),
+        ({A: laboratory("a"), B: ModuleNotFoundError("No module named 'steelyard'")}, 4, "does not have Steelyard"),
+        ({A: replace(laboratory("a"), ids=("", "boot-a"))}, 4, "without an id"),
+    ],
+    ids=["machine", "boot", "blocks", "version", "none", "no-id"],
+)
+def test_laboratories_that_cannot_be_used_are_refused_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: dict[str, Any], starts: int, why: str
+) -> None:
+    dask = Dask(workers)
+    with pytest.raises(SteelyardError, match=why):
+        work(dask, tmp_path, list(range(1, starts + 1)), monkeypatch, starts)
+    assert dask.handed_out == []
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("[design.until]\nwidth_percent = 5\n[factors]", "stopping rule"),
+        ('[design]\norder = "published"', "published order"),
+    ],
+)
+def test_studies_that_are_not_made_of_whole_blocks_are_refused(tmp_path: Path, change: str, why: str) -> None:
+    study, section = tmp_path / "made.toml", change.splitlines()[-1 if "until" in change else 0]
+    study.write_text(made.STUDY.replace(section, change))
+    with begin(study, tmp_path / "store", here=False) as session, pytest.raises(StudyError, match=why):
+        labs._blocks(session)
+
+
+def test_a_block_that_has_begun_stays_on_its_machine(tmp_path: Path) -> None:
+    folder = made.store(tmp_path / "store")
+    trial = next(path for path in sorted((folder / "trials").iterdir()))
+    trial.rename(tmp_path / "elsewhere")
+    study = tmp_path / "made.toml"
+    study.write_text(made.STUDY)
+    with begin(study, tmp_path / "store", here=False) as session, pytest.raises(StudyError, match="have begun"):
+        labs._blocks(session)
+
+
+def test_without_dask_and_without_a_scheduler_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "ANSWER_S", 0.2)
+    with pytest.raises(SteelyardError, match="no Dask scheduler answers at tcp:") as caught:
+        parallel.connected("tcp://127.0.0.1:9").__enter__()
+    assert "dask scheduler" in caught.value.hint
+    monkeypatch.setattr(parallel, "distributed", heavy._OnFirstUse("distributed_is_not_there"))  # type: ignore[attr-defined]
+    with pytest.raises(SteelyardError, match="Dask is not installed") as caught:
+        parallel.connected("tcp://127.0.0.1:9").__enter__()
+    assert "steelyard[labs]" in caught.value.hint
