@@ -30,7 +30,7 @@ from steelyard.lab.parts import LabParts
 from steelyard.lab.quiet import QuietGate, look
 from steelyard.lab.time_left import forecast
 from steelyard.model.damage import damage_lines
-from steelyard.model.errors import FileError, SteelyardError
+from steelyard.model.errors import FileError, SteelyardError, StudyError
 from steelyard.model.look import Look
 from steelyard.model.plan import Plan
 from steelyard.model.study import Limits, Study
@@ -38,7 +38,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import reading_commands, secrets
 from steelyard.node.folders import state_folder
-from steelyard.plan import check, preflight
+from steelyard.plan import check, preflight, rent
 from steelyard.plan.abilities import Abilities
 from steelyard.plugins.find import Plugins, Trust, no_file
 from steelyard.progress.live_file import LiveFile
@@ -60,8 +60,17 @@ Say = Callable[[str], None]
 """Takes a sentence for people."""
 
 
+Agree = Callable[[str], bool]
+"""Asks whether a cost, in words, is agreed to."""
+
+
 def silence(line: str) -> None:
     """Say nothing."""
+
+
+def no_cost(words: str) -> bool:
+    """Agree to nothing that costs money."""
+    return False
 
 
 @runtime_checkable
@@ -203,13 +212,15 @@ def begin(
     without_missing: bool = False,
     say: Say = silence,
     command: Sequence[str] | None = None,
+    agree: Agree = no_cost,
 ) -> Iterator[Session]:
     """Read a study file, refuse what cannot be measured, lock its store in the folder `store`, and release what killed
     studies left behind. Within the block the session can run; notes of `check` are passed to `say`.
 
     `trust` decides whether a Python file that the study names is executed. `quiet_wait_s` stands in for the study's
     `limits.quiet_wait_s` in this session. `command` is noted as that which resumes the study; None: `steelyard run`
-    with the same study and store. Raises SteelyardError: what is wrong, where, and what to do.
+    with the same study and store. `agree` is asked before anything that costs money is lent. Raises SteelyardError:
+    what is wrong, where, and what to do.
     """
     # Everything that passes until the first start is the first reading of whether the machine is quiet.
     gate = QuietGate(lambda: look(state_folder()))
@@ -237,6 +248,8 @@ def begin(
                 *(f"process {each} {ANOTHER}" for each in processes),
             ):
                 say(f"note: {note}")
+            if (bill := rent.bill(examined.study, plan, abilities)) and not agree(bill):
+                raise StudyError(f"not agreed to: {bill}", "say yes at a terminal, or add --yes", key="site.name")
             options = _options(scale, without_missing=without_missing)
             writer.intend(examined.study, _text(path, options), plan)
             # Of this session, not of the study: nothing of it is written as if the file said so.
@@ -266,6 +279,7 @@ def measure(
     quiet_wait_s: float | None = None,
     without_missing: bool = False,
     say: Say = silence,
+    agree: Agree = no_cost,
 ) -> SessionEnd:
     """Measure what is missing of a study, as `steelyard run` does: safe to repeat, safe to interrupt.
 
@@ -275,8 +289,9 @@ def measure(
     raises.
     """
     begun = begin(
-        study, store, trust=trust, scale=scale, quiet_wait_s=quiet_wait_s, without_missing=without_missing, say=say
-    )
+        study, store, trust=trust, scale=scale, quiet_wait_s=quiet_wait_s, without_missing=without_missing, say=say,
+        agree=agree,
+    )  # fmt: skip
 
     def show(live: Live, event: Event) -> Literal["finish", "stop"] | None:
         if isinstance(event, QuietAwaited):

@@ -344,6 +344,16 @@ class Prepares(Protocol):
 
 
 @runtime_checkable
+class Rents(Protocol):
+    """Ability: lends nodes that cost money for as long as they live. Without the user's yes, none is lent."""
+
+    @property
+    def most_hours(self) -> float:
+        """Hours after which the nodes of a lease end, whatever happens."""
+        ...
+
+
+@runtime_checkable
 class UsesHelpers(Protocol):
     """Ability: uses programs on this machine in addition to its nodes, such as a container daemon. Their processor time
     belongs to no node and is not background load."""

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from steelyard.analysis.narrative.answer_parts import parts_of
 from steelyard.analysis.statistics.look import row_of
-from steelyard.cli.plugin_trust import trust_of
+from steelyard.cli.plugin_trust import says_yes, trust_of
 from steelyard.cli.progress_views import LiveView, PlainView
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, Trusted, WithoutMissing
 from steelyard.cli.terminal.answer_output import print_answer, print_other_responses, say_limits
@@ -53,6 +53,7 @@ def run(
     ] = None,
     leave_out_missing: WithoutMissing = False,
     trust: Trusted = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to what rented nodes may cost.")] = False,
     as_json: Json = False,
 ) -> int:
     """Run a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted. Raises NotQuiet,
@@ -61,6 +62,7 @@ def run(
     with begin(
         study_path, store, trust=trust_of(trust), scale=scale, quiet_wait_s=quiet_wait_s,
         without_missing=leave_out_missing, say=lambda line: say_marked(console, line), command=sys.argv,
+        agree=lambda cost: yes or says_yes(f"this costs money: {cost}; go on?"),
     ) as session:  # fmt: skip
         asyncio.run(_measure(session, console, plain=plain or not console.is_terminal))
     end = session.end()
