@@ -46,8 +46,8 @@ def _at_a_terminal() -> bool:
 def _answer(file: PluginFile) -> bool:
     """Ask at the terminal."""
     # As repr: a name may hold what moves the cursor of a terminal.
-    say(message_console(), f"the study names code as its {file.seam}: {str(file.path)!r}")
-    say(message_console(), f"  sha256 {file.sha256}; it can do whatever you can do")
+    named = f"the study names code as its {file.seam}: {str(file.path)!r}"
+    say(message_console(), f"{named}\n  sha256 {file.sha256}; it can do whatever you can do")
     return says_yes("execute it, now and later while it stays the same?")
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from steelyard.format import listed
 from steelyard.leases import records as lease_records
-from steelyard.model.activity import LAUNCHED, LENT, REACHED, RUNNING
+from steelyard.model.activity import LAUNCHED, REACHED, RUNNING
 from steelyard.model.errors import SiteError
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
+from steelyard.site.base import MarkNode
 from steelyard.site.ec2 import image, instances
 from steelyard.site.ec2.cloud import Cloud, pauses
 from steelyard.site.ec2.instances import LEASE, Image, Instance
@@ -25,8 +26,6 @@ from steelyard.site.ssh.inventory import Machine, Place
 RUN_TIMEOUT_S: Final = 300.0
 BOOT_TIMEOUT_S: Final = 300.0
 ATTEMPT_TIMEOUT_S: Final = 30.0
-MarkNode = Callable[[str, str], None]
-"""Takes the name of a node and that of a step that it has reached now."""
 
 
 def no_mark(node: str, step: str) -> None:
@@ -63,8 +62,6 @@ class Launch:
             with lease_records.locked(self._state):
                 lease_records.write(lease_records.record_path(self._state, self.record.id), self.record)
         await machines.take(self.record, self._state, looks)
-        for node in nodes:
-            mark(node.name, LENT)
         return self.record
 
     async def bake(self, node: Node, architecture: str) -> Image:

@@ -20,7 +20,7 @@ from steelyard.leases.steps import taking_back, undone_on_error
 from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.node.base import Node
 from steelyard.node.tasks import together
-from steelyard.site.base import LeaseTimes, Patience, Request, hint_of, node_name, unenforced
+from steelyard.site.base import LeaseTimes, MarkNode, Patience, Request, hint_of, node_name, unenforced
 from steelyard.site.ec2 import accounts, checks, image, instances, notes
 from steelyard.site.ec2.cloud import Cloud
 from steelyard.site.ec2.instances import LEASE, UNTIL, Image, Instance
@@ -74,6 +74,17 @@ class Ec2Site:
             launch = await self._begin(record, launched)
             return (await launch.bring_up(record.nodes)).lease(lease.record)
 
+    async def extend(self, lease: Lease, names: Sequence[str], mark: MarkNode) -> Sequence[Node]:
+        """Launch further instances. They end with the lease. Raises SiteError."""
+        record = lease_records.read(lease.record)
+        if record is None:
+            raise SiteError(f"the record of lease {lease.id} is gone")
+        launched = await self._image(await checks.architecture(self._cloud, self._settings), record.study)
+        nodes = tuple(replace(self._unborn(name), environment={lease_records.MARKER: record.id}) for name in names)
+        launch = await self._begin(record.model_copy(update={"nodes": (*record.nodes, *nodes)}), launched)
+        grown = await launch.bring_up(nodes, mark)
+        return [node for node in grown.nodes if node.name in names]
+
     async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
         """The same instances for another start, their end put off; None if the request is not for exactly these, if one
         has ended, or if the start may need them for longer than `most_hours`. Raises SiteError."""
@@ -98,7 +109,8 @@ class Ec2Site:
         record = lease_records.read(lease.record)
         regions = accounts.regions(self._state) if record is None else [str(record.settings["region"])]
         controls = ssh_connection.control_folder()
-        reached = [machines.connection_of(node, controls) for node in lease.nodes if node.prefix]
+        nodes = lease.nodes if record is None else record.nodes
+        reached = [machines.connection_of(node, controls) for node in nodes if node.prefix]
         async with taking_back(lease, "run `steelyard clean ec2` once the cause is fixed") as attempt:
             await attempt(*(instances.end(Cloud(region), lease.id) for region in regions))
             await attempt(machines.close(reached))

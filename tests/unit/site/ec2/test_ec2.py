@@ -17,7 +17,7 @@ from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.node.base import Node
 from steelyard.site.base import Request
 from steelyard.site.ec2 import Ec2Site, Settings, accounts, checks, create, image, instances, notes
-from steelyard.site.ec2.cloud import Cloud
+from steelyard.site.ec2.cloud import Cloud, pauses
 from steelyard.site.ec2.instances import Image
 from steelyard.site.ec2.launch import Launch
 
@@ -194,9 +194,8 @@ def test_nothing_is_asked_where_nothing_was_launched(tmp_path: Path, monkeypatch
 
 def test_notes_say_what_is_launched() -> None:
     plain = notes.of_request(Settings(region=REGION, image=AMI), REQUEST)
-    assert plain == [
-        f"a start needs 2 instances of m5.large and 1 instance of m5.large in {REGION}, which end after 4 h at the latest"
-    ]
+    what = f"2 instances of m5.large and 1 instance of m5.large in {REGION}"
+    assert plain == [f"a start needs {what}, which end after 4 h at the latest"]
     special = notes.of_request(Settings(instance_type="t2.medium", market="spot"), Request("renting", 1, 0))
     assert [words in sentence for words, sentence in zip(
         ("in the region that boto3 finds", "bakes an image", "spot", "CPU credits"), special, strict=True
@@ -234,8 +233,11 @@ def test_an_image_is_baked_once(ec2: Any, tmp_path: Path) -> None:
 
     async def bake() -> Image:
         baking = asyncio.ensure_future(image.bake(Cloud(REGION), words, image.name_of("x86_64"), own))
-        while not (built := await instances.of_tag(Cloud(REGION), instances.OWNER, "0123")):
-            await asyncio.sleep(0.05)
+        built: list[instances.Instance] = []
+        for pause_s in pauses(20):
+            if built := await instances.of_tag(Cloud(REGION), instances.OWNER, "0123"):
+                break
+            await asyncio.sleep(pause_s)
         ec2.stop_instances(InstanceIds=[built[0].id])
         return await baking
 
