@@ -50,6 +50,7 @@ mkdir /run/sshd
 mount --bind "$1/shadow" /etc/shadow
 mount --bind "$1/boot_id" /proc/sys/kernel/random/boot_id
 until [ -e "$1/network" ]; do sleep 0.02; done
+[ ! -e "$1/first-boot" ] || sh "$1/first-boot" "$1"
 exec /usr/sbin/sshd -D -E "$1/log" -f "$1/sshd_config"
 """
 _numbers = itertools.count(1)
@@ -121,8 +122,9 @@ class Shelf:
         """Settings of site `ssh` for this shelf."""
         return {"inventory": str(self.inventory())}
 
-    def start(self, machine: Machine) -> None:
-        """Switch a machine on: its disk is empty, its boot id new, its host key the same."""
+    def start(self, machine: Machine, *, wait: bool = True) -> None:
+        """Switch a machine on: its disk is empty, its boot id new, its host key the same. A script `first-boot` in its
+        folder is run before sshd starts. `wait`: until it lets in."""
         network = machine.folder / "network"
         network.unlink(missing_ok=True)
         (machine.folder / "boot_id").write_text(f"{uuid.uuid4()}\n", encoding="ascii")
@@ -144,7 +146,8 @@ class Shelf:
             "link set eth0 up",
         )
         network.touch()
-        self._until_it_listens(machine)
+        if wait:
+            self._until_it_listens(machine)
 
     def stop(self, machine: Machine) -> None:
         """Pull the plug: everything on the machine is gone at once."""
@@ -177,8 +180,9 @@ class Shelf:
 
 
 @contextlib.contextmanager
-def running(count: int, clock_offsets_s: Sequence[float] = ()) -> Iterator[Shelf]:
-    """A shelf of so many machines; everything is undone at the end. Needs root, sshd, ip, unshare and nsenter."""
+def running(count: int, clock_offsets_s: Sequence[float] = (), *, on: bool = True) -> Iterator[Shelf]:
+    """A shelf of so many machines, switched on or off; everything is undone at the end. Needs root, sshd, ip, unshare
+    and nsenter."""
     with tempfile.TemporaryDirectory(prefix="sy-shelf-") as name, contextlib.ExitStack() as stack:
         third = (os.getpid() + 37 * next(_numbers)) % 250
         shelf = Shelf(Path(name), third)
@@ -215,7 +219,8 @@ def running(count: int, clock_offsets_s: Sequence[float] = ()) -> Iterator[Shelf
         )
         for machine in shelf.machines:
             stack.callback(_end_machine, machine)
-            shelf.start(machine)
+            if on:
+                shelf.start(machine)
         yield shelf
 
 

@@ -44,10 +44,16 @@ def _at_a_terminal() -> bool:
 
 
 def _answer(file: PluginFile) -> bool:
-    """Ask at the terminal; no is the default."""
-    console = message_console()
+    """Ask at the terminal."""
     # As repr: a name may hold what moves the cursor of a terminal.
-    say(console, f"the study names code as its {file.seam}: {str(file.path)!r}")
-    say(console, f"  sha256 {file.sha256}; it can do whatever you can do")
-    console.print("execute it, now and later while it stays the same? [y/N] ", end="", markup=False, highlight=False)
+    named = f"the study names code as its {file.seam}: {str(file.path)!r}"
+    say(message_console(), f"{named}\n  sha256 {file.sha256}; it can do whatever you can do")
+    return says_yes("execute it, now and later while it stays the same?")
+
+
+def says_yes(question: str) -> bool:
+    """Whether the user says yes at a terminal; no is the default."""
+    if not _at_a_terminal():
+        return False
+    message_console().print(f"{question} [y/N] ", end="", markup=False, highlight=False)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -20,6 +20,7 @@ from steelyard.model.facts import MACHINE, of_systems, role_of
 from steelyard.model.measure import JOB_SPAN, POINT_S, Measure
 from steelyard.model.plausible import number_in
 from steelyard.model.response import Response
+from steelyard.model.responses.cost import PER_MILLION, PER_TRIAL
 from steelyard.model.responses.scaling import SEALED
 from steelyard.model.sample import Sample
 from steelyard.model.study import Study
@@ -160,16 +161,19 @@ def seconds_of(
 
 def with_derived(records: Sequence[TrialRecord], study: Study) -> list[TrialRecord]:
     """The records with the responses that follow from others and from what the study declares: the share of failed
-    operations, the cost per million operations at its price, and measures of elasticity by its demand."""
+    operations, the cost at its price, and measures of elasticity by its demand."""
     elastic, derived = elasticity_of(records, study), []
     for record in records:
         measures, done = record.measures | elastic.get(record.key, {}), record.responses.operations
         if done + record.responses.errors:
             measures["error_percent"] = 100 * record.responses.errors / (done + record.responses.errors)
         price, rate = study.cost.price_per_node_hour, record.responses.throughput_per_s
-        if price is not None and rate:
+        if price is not None:
             per_s = price * sum(counted_nodes(record, study)) / S_PER_H
-            measures["cost_per_million_operations"] = per_s / rate * MILLION
+            if rate:
+                measures[PER_MILLION] = per_s / rate * MILLION
+            if record.measured_span is not None:
+                measures[PER_TRIAL] = per_s * (record.measured_span[1] - record.measured_span[0])
         measures |= _declared_energy(record, study.cost, measures)
         derived.append(record.model_copy(update={"measures": measures}))
     return _without_censored(derived)

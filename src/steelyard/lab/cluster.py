@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Literal
 
 from steelyard.engine.base import DrivenByWords, Engine, StampedHere
@@ -43,12 +44,13 @@ from steelyard.model.plan import PlannedTrial
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import gauge
 from steelyard.node.base import DILATION, START, Node
 from steelyard.node.processor import has_variable
 from steelyard.node.tasks import in_a_thread, to_the_end, together
 from steelyard.plan.abilities import requests_of
-from steelyard.site.base import WRITE_OUT_TIMEOUT_S, Site, link_failure, moved_frames, patience_of
+from steelyard.site.base import WRITE_OUT_TIMEOUT_S, Extends, Site, link_failure, moved_frames, node_name, patience_of
 from steelyard.study.links import measures_links
 from steelyard.system.base import Endpoint, Existing, Provides, ProvidesClients, System, warms_up
 from steelyard.wire.order import Order
@@ -176,6 +178,16 @@ class Cluster:
         """Expected seconds of measuring all paths in full; 0 if only round trips are measured."""
         return 0.0 if self.link is None else expected_s(self.link, len(self.loaders), len(self.databases))
 
+    async def launched(self, name: str, mark: Callable[[str], None]) -> Node:
+        """A node of this name that its site gets now, part of the lease from now on. Raises SiteError."""
+        assert isinstance(self.site, Extends)
+        (lent,) = await self.site.extend(self.lease, [name], lambda node, step: mark(step))
+        start = {key: text for key, text in self.loaders[0].environment.items() if key in (START, DILATION)}
+        node = replace(lent, environment={**lent.environment, **start})
+        self.lease = replace(self.lease, nodes=(*self.lease.nodes, node))
+        self.facts[name] = await self.site.facts(node)
+        return node
+
     @property
     def link_failure(self) -> str | None:
         """Reason why the link between the nodes no longer works as asked, or None."""
@@ -274,10 +286,12 @@ async def started(
     sites = tuple(site for site in (parts.site(settings), parts.load_site(settings)) if site is not None)
     await _prepare(system, watcher, phases)
     seed = seed_of(start_identity(study.design.seed, trials))
-    lenders = lenders_of(sites, requests_of(study.study.name, settings, system, seed), settings)
+    promised = _promised(settings) if isinstance(sites[0], Extends) else ()
+    at_once = settings.most_nodes - len(promised)
+    lenders = lenders_of(sites, requests_of(study.study.name, settings, system, seed, at_once), settings)
     lease = await _lend(study, trials, lenders, lending, phases)
     give_back = functools.partial(lending.give_back, lenders, lease)
-    members = Members(lease.databases[: settings.site.nodes], lease.databases[settings.site.nodes :])
+    members = Members(lease.databases[: settings.site.nodes], lease.databases[settings.site.nodes :] or promised)
     undo = Undo(patience_of(*sites).release_s, system, members, phases, lambda keep: give_back(keep=keep))
     try:
         limits = effective_limits(settings.node)
@@ -314,6 +328,12 @@ async def started(
             raise SiteError(broken, "run `steelyard doctor` to see what this machine can do") from first
         raise
     await to_the_end(undo_start(undo, keep=True))
+
+
+def _promised(settings: TrialSettings) -> tuple[Node, ...]:
+    """Spares that are not lent yet: their site gets them when they are used."""
+    names = [node_name("database", number) for number in range(settings.site.nodes + 1, settings.most_nodes + 1)]
+    return tuple(Node(name, "database", "", (), Path(name), commands=False) for name in names)
 
 
 async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:

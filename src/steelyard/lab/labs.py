@@ -22,7 +22,7 @@ from steelyard.events.base import Event
 from steelyard.format import count, listed
 from steelyard.heavy import distributed
 from steelyard.lab.provenance import boot
-from steelyard.lab.session import Say, Session, SessionEnd, begin, silence
+from steelyard.lab.session import Agree, Say, Session, SessionEnd, begin, no_cost, silence
 from steelyard.model.errors import SteelyardError, StoreError, StudyError
 from steelyard.node.folders import state_folder
 from steelyard.node.machine_facts import MACHINE_VARIABLE, machine_id
@@ -108,7 +108,10 @@ def measure_block(order: Order, block: int) -> Files:
     try:
         _write(order.files, folder / "study")
         path, trust = folder / "study" / order.study, _trusting(order.trusted)
-        with begin(path, folder / "store", trust=trust, say=say, blocks={block}, **order.options) as session:
+        # Its cost was agreed to where the study was begun.
+        with begin(
+            path, folder / "store", trust=trust, say=say, agree=lambda cost: True, blocks={block}, **order.options
+        ) as session:
             _sessions.append(session)
             if _written(session.folder) != order.written:
                 raise StoreError("study or plan are others here", "install the same Steelyard and plug-ins everywhere")
@@ -156,7 +159,7 @@ def _written(folder: Path) -> dict[str, str]:
 
 def measure_on_laboratories(
     study: str | Path, address: str, store: str | Path = "store", *, trust: Trust = no_file, say: Say = silence,
-    quiet_wait_s: float | None = None, **options: Any,
+    agree: Agree = no_cost, quiet_wait_s: float | None = None, **options: Any,
 ) -> SessionEnd:  # fmt: skip
     """Measure what is missing of a study on the laboratories of the Dask scheduler at `address`, in whole blocks: safe
     to repeat, safe to interrupt, but for the blocks in flight. Otherwise as `begin`, with its options. Raises
@@ -167,7 +170,7 @@ def measure_on_laboratories(
         trust(file)
         trusted.add(file.sha256)
 
-    begun = begin(path, store, trust=noted, say=say, here=False, **options)
+    begun = begin(path, store, trust=noted, say=say, agree=agree, here=False, **options)
     with connected(address) as client, begun as session:
         blocks, written = _blocks(session), _written(session.folder)
         named = {name: file for name, file in session.plugins.named.items() if _is_below(name)}

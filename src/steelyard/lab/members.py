@@ -14,7 +14,8 @@ class Members:
         self.in_service = tuple(in_service)
         """Nodes that serve, those that are leaving included."""
         self.spares = tuple(spares)
-        """Nodes that are lent and were never started, in the order in which they are used."""
+        """Nodes that are lent, or that their site gets when they are used, and were never started, in the order in
+        which they are used."""
         self.started = self.in_service
         """Nodes on which the system was started, those that left or failed included, in order of start."""
         self.leaving: tuple[Node, ...] = ()
@@ -40,7 +41,7 @@ class Members:
 
     def begin_join(self, node: Node) -> None:
         """A spare is started from now on."""
-        self.spares = tuple(other for other in self.spares if other != node)
+        self.spares = tuple(other for other in self.spares if other.name != node.name)
         self.started, self.changed = (*self.started, node), True
 
     def joined(self, node: Node) -> None:

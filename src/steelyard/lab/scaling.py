@@ -182,7 +182,7 @@ class ScalingInProgress:
             for node in nodes:
                 await (self._join(node) if kind == "scale-out" else self._leave(node))
             # The last to join has only what it owns.
-            earlier = [node for node in self._cluster.members.staying if node != nodes[-1]]
+            earlier = [node for node in self._cluster.members.staying if node.name != nodes[-1].name]
             if kind == "scale-out" and await self._elastic.clean_up(earlier):
                 self._mark(nodes[-1], CLEANED)
             self._update(outcome="done")
@@ -197,6 +197,8 @@ class ScalingInProgress:
 
     async def _join(self, node: Node) -> None:
         cluster, readings = self._cluster, self._cluster.readings
+        if not node.commands:
+            node = await cluster.launched(node.name, functools.partial(self._mark, node))
         before = cluster.members.in_service
         cluster.members.begin_join(node)
         cluster.facts[system_facts_name(node.name)] = {}

@@ -30,7 +30,7 @@ from steelyard.lab.parts import LabParts
 from steelyard.lab.quiet import QuietGate, look
 from steelyard.lab.time_left import forecast
 from steelyard.model.damage import damage_lines
-from steelyard.model.errors import FileError, SteelyardError
+from steelyard.model.errors import FileError, SteelyardError, StudyError
 from steelyard.model.look import Look
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Limits, Study
@@ -38,7 +38,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import reading_commands, secrets
 from steelyard.node.folders import state_folder
-from steelyard.plan import check, preflight
+from steelyard.plan import check, preflight, rent
 from steelyard.plan.abilities import Abilities
 from steelyard.plugins.find import Plugins, Trust, no_file
 from steelyard.progress.live_file import LiveFile
@@ -60,8 +60,17 @@ Say = Callable[[str], None]
 """Takes a sentence for people."""
 
 
+Agree = Callable[[str], bool]
+"""Asks whether a cost, in words, is agreed to."""
+
+
 def silence(line: str) -> None:
     """Say nothing."""
+
+
+def no_cost(words: str) -> bool:
+    """Agree to nothing that costs money."""
+    return False
 
 
 @runtime_checkable
@@ -211,6 +220,7 @@ def begin(
     without_missing: bool = False,
     say: Say = silence,
     command: Sequence[str] | None = None,
+    agree: Agree = no_cost,
     blocks: Collection[int] | None = None,
     here: bool = True,
 ) -> Iterator[Session]:
@@ -219,9 +229,9 @@ def begin(
 
     `trust` decides whether a Python file that the study names is executed. `quiet_wait_s` stands in for the study's
     `limits.quiet_wait_s` in this session. `command` is noted as that which resumes the study; None: `steelyard run`
-    with the same study and store. `blocks`: the only ones that it measures; None: all. `here`: whether it measures on
-    this machine; otherwise laboratories do, which ask for themselves whether they can. Raises SteelyardError: what is
-    wrong, where, and what to do.
+    with the same study and store. `agree` is asked before anything that costs money is lent. `blocks`: the only ones
+    that it measures; None: all. `here`: whether it measures on this machine; otherwise laboratories do, which ask for
+    themselves whether they can. Raises SteelyardError: what is wrong, where, and what to do.
     """
     # Everything that passes until the first start is the first reading of whether the machine is quiet.
     gate = QuietGate(lambda: look(state_folder()))
@@ -251,6 +261,8 @@ def begin(
             )
             for note in notes if here else ():
                 say(f"note: {note}")
+            if (bill := rent.bill(examined.study, plan, abilities)) and not agree(bill):
+                raise StudyError(f"not agreed to: {bill}", "say yes at a terminal, or add --yes", key="site.name")
             options = _options(scale, without_missing=without_missing)
             writer.intend(examined.study, _text(path, options), plan)
             # Of this session, not of the study: nothing of it is written as if the file said so.
@@ -281,6 +293,7 @@ def measure(
     quiet_wait_s: float | None = None,
     without_missing: bool = False,
     say: Say = silence,
+    agree: Agree = no_cost,
 ) -> SessionEnd:
     """Measure what is missing of a study, as `steelyard run` does: safe to repeat, safe to interrupt.
 
@@ -290,8 +303,9 @@ def measure(
     raises.
     """
     begun = begin(
-        study, store, trust=trust, scale=scale, quiet_wait_s=quiet_wait_s, without_missing=without_missing, say=say
-    )
+        study, store, trust=trust, scale=scale, quiet_wait_s=quiet_wait_s, without_missing=without_missing, say=say,
+        agree=agree,
+    )  # fmt: skip
 
     def show(live: Live, event: Event) -> Literal["finish", "stop"] | None:
         if isinstance(event, QuietAwaited):

@@ -14,6 +14,9 @@ from pydantic import Field
 from steelyard.model.plausible import Moment
 from steelyard.model.value import Value
 
+LAUNCHED = "launched"
+RUNNING = "running"
+REACHED = "reached"
 LENT = "lent"
 STARTED = "started"
 GOSSIPING = "gossiping"

@@ -139,6 +139,9 @@ class Design(Value):
     aliased with another; 4: nor with a two-factor interaction; 5: no two two-factor interactions are aliased."""
     time_budget_h: float | None = Field(default=None, gt=0)
     """`check` refuses a plan whose estimated duration is longer."""
+    cost_limit: float | None = later(None, gt=0)
+    """`check` refuses a plan whose rented nodes may cost more, at `cost.price_per_node_hour` for as long as their site
+    lets them live (site `ec2`: `most_hours`)."""
     until: Until | None = None
     """A stopping rule, which can end the study before its last block."""
 

@@ -84,9 +84,12 @@ def distinct(plan: Plan, *parts: str) -> list[TrialSettings]:
     return list({canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}.values())
 
 
-def requests_of(study: str, settings: TrialSettings, system: System, seed: int = 0) -> tuple[Request, ...]:
-    """The requests to the site of the databases, and to that of the load nodes, if it is another."""
-    return sites.requests_of(study, nodes_to_lend(system, settings.most_nodes), settings, seed)
+def requests_of(
+    study: str, settings: TrialSettings, system: System, seed: int = 0, nodes: int | None = None
+) -> tuple[Request, ...]:
+    """The requests to the site of the databases, and to that of the load nodes, if it is another. `nodes`: database
+    nodes that are lent at once, by default the largest size."""
+    return sites.requests_of(study, nodes_to_lend(system, nodes or settings.most_nodes), settings, seed)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:

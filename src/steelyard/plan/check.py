@@ -28,6 +28,7 @@ from steelyard.plan import (
     part_notes,
     preflight,
     processor_quotas,
+    rent,
     resolution,
     stopping_forecast,
     warnings,
@@ -131,6 +132,7 @@ def notes(plan: Plan, examined: preflight.Preflight, abilities: Abilities, whole
     yield from processor_quotas.notes(plan, cores, abilities)
     yield from growth.notes(study, plan, cores, abilities)
     yield from part_notes.notes(study, plan, cores, abilities)
+    yield from rent.notes(study, plan, abilities, examined.cost.seconds)
     yield from empty_tables.notes(study, plan, abilities)
     yield from load_feasibility.doubtful_percentiles(study, plan, cores, abilities)
     yield from node_disks.notes(plan, history, abilities)

@@ -20,6 +20,7 @@ from steelyard.plan import derived_levels
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plan.phase_times import measured_s
 from steelyard.policy.base import WantsPrepared
+from steelyard.site.base import Extends
 from steelyard.system.base import Elastic, ValidatesLoad
 
 CLOSE_S: Final = 30.0
@@ -159,6 +160,12 @@ def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterato
     """Sentences on what a change of size takes, and on what its times are not."""
     every = [one for one in distinct(plan, "site", "system", "load", "policy") if one.policy.changes]
     for nodes, lent in sorted({(one.site.nodes, one.most_nodes) for one in every if one.most_nodes > one.site.nodes}):
+        if isinstance(abilities.site(every[0]), Extends):
+            yield (
+                f"{count(nodes, 'node')} at the beginning; the others, up to {lent} in all, are launched when they are "
+                "to join: a join includes the time to get a machine"
+            )
+            continue
         spares = count(lent - nodes, "spare node is", "spare nodes are")
         yield (
             f"{count(nodes, 'node')} at the beginning, and {spares} lent with them: memory, disks and quotas are those "

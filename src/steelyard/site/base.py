@@ -6,7 +6,7 @@ files in the study's folder, `FILES` lists them (setting to what the file is); `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, Self, runtime_checkable
@@ -344,6 +344,16 @@ class Prepares(Protocol):
 
 
 @runtime_checkable
+class Rents(Protocol):
+    """Ability: lends nodes that cost money for as long as they live. Without the user's yes, none is lent."""
+
+    @property
+    def most_hours(self) -> float:
+        """Hours after which the nodes of a lease end, whatever happens."""
+        ...
+
+
+@runtime_checkable
 class UsesHelpers(Protocol):
     """Ability: uses programs on this machine in addition to its nodes, such as a container daemon. Their processor time
     belongs to no node and is not background load."""
@@ -366,6 +376,20 @@ class Reuses(Protocol):
     async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
         """The same machines for another request until another time, with empty folders and nothing running; None if
         the lease cannot fulfil it. The record is rewritten before anything else. Raises SiteError."""
+        ...
+
+
+MarkNode = Callable[[str, str], None]
+"""Takes the name of a node, and that of the step that it has reached now: `launched`, `running`, `reached`."""
+
+
+@runtime_checkable
+class Extends(Protocol):
+    """Ability: gets further machines for a lease while a trial runs, so that a scale-out includes the time to get them.
+    Other sites lend the largest size from the beginning."""
+
+    async def extend(self, lease: Lease, names: Sequence[str], mark: MarkNode) -> Sequence[Node]:
+        """New database nodes of these names. The record is rewritten before anything is created. Raises SiteError."""
         ...
 
 

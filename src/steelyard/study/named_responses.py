@@ -54,7 +54,7 @@ def _lacks(study: Study, response: Response, plugins: Plugins) -> Iterator[str]:
     if measure is not None and measure.probe and measure.probe not in study.probes and not metered:
         runs = ", ".join(study.probes) or "none"
         yield f"is read by the probe {measure.probe!r}, which the study does not run: probes has {runs}"
-    if response.name == cost.NAME and study.cost.price_per_node_hour is None:
+    if response in cost.RESPONSES and study.cost.price_per_node_hour is None:
         yield "needs a price: declare cost.price_per_node_hour and cost.currency"
     if response.name.startswith(energy.MODELLED) and study.cost.node_watts_busy is None:
         yield "needs the power of a node: declare cost.node_watts_idle and cost.node_watts_busy"

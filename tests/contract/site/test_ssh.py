@@ -21,7 +21,7 @@ from steelyard.node.command import run
 from steelyard.site.base import Request, Site
 from steelyard.site.ssh import agent
 from steelyard.site.ssh import connection as ssh_connection
-from steelyard.site.ssh import site as ssh_site
+from steelyard.site.ssh import machines as ssh_machines
 from steelyard.testing.site import SiteContract, make_site
 from tests.contract import shelf as shelves
 from tests.contract.shelf import Machine, Shelf
@@ -130,7 +130,7 @@ def test_a_lease_whose_end_has_passed_is_taken_over(site: Site, shelf: Shelf, tm
     assert lease_processes.of(lost.id)
     lost.record.unlink()
     for node in lost.nodes:
-        asyncio.run(ssh_site.connection_of(node).close())
+        asyncio.run(ssh_machines.connection_of(node).close())
     lease = leased(site)
     assert lease_processes.of(lost.id) == set()
     assert all(left_on(machine, lost) == [] for machine in shelf.machines)
@@ -218,7 +218,7 @@ def test_a_machine_that_goes_away_while_it_is_lent(
     site: Site, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = shelf.machines[1]
-    claim = ssh_site._claim
+    claim = ssh_machines._claim
 
     async def without_a_plug(connection, node, *more):  # type: ignore[no-untyped-def]
         if node.name == "n2":
@@ -226,7 +226,7 @@ def test_a_machine_that_goes_away_while_it_is_lent(
         return await claim(connection, node, *more)
 
     # The machine has to go between two steps of a lease.
-    monkeypatch.setattr(ssh_site, "_claim", without_a_plug)
+    monkeypatch.setattr(ssh_machines, "_claim", without_a_plug)
     with pytest.raises(SiteError, match="n2") as failed:
         leased(site)
     assert any("while taking the lease back" in note for note in failed.value.__notes__)

@@ -314,7 +314,10 @@ def test_cost_is_the_price_of_the_nodes_for_a_million_operations() -> None:
     study = made.study(cost={"price_per_node_hour": 0.36, "currency": "EUR"})
     (priced,), (bare,) = with_derived([trial], study), with_derived([trial], made.study())
     assert priced.measures["cost_per_million_operations"] == pytest.approx(0.6)
-    assert "cost_per_million_operations" not in bare.measures
+    assert {"cost_per_million_operations", "cost_per_trial"}.isdisjoint(bare.measures)
+    assert trial.measured_span is not None
+    begun_s, ended_s = trial.measured_span
+    assert priced.measures["cost_per_trial"] == pytest.approx(3 * 0.36 * (ended_s - begun_s) / 3600)
 
 
 def test_the_share_of_failed_operations_is_of_those_that_ended() -> None:

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from steelyard.analysis.narrative.answer_parts import parts_of
 from steelyard.analysis.statistics.look import row_of
-from steelyard.cli.plugin_trust import trust_of
+from steelyard.cli.plugin_trust import says_yes, trust_of
 from steelyard.cli.progress_views import LiveView, PlainView
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, Trusted, WithoutMissing
 from steelyard.cli.terminal.answer_output import print_answer, print_other_responses, say_limits
@@ -60,22 +60,21 @@ def run(
             "--labs", metavar="ADDRESS", help="Whole blocks are measured by workers of this Dask scheduler with lab=1."
         ),
     ] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to what rented nodes may cost.")] = False,
     as_json: Json = False,
 ) -> int:
     """Run a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted. Raises NotQuiet,
     which ends with 3, if the machine stays busy."""
     console = message_console()
-    trusted = trust_of(trust)
+    options: dict[str, Any] = {
+        "trust": trust_of(trust), "scale": scale, "quiet_wait_s": quiet_wait_s, "without_missing": leave_out_missing,
+        "say": lambda line: say_marked(console, line), "command": sys.argv,
+        "agree": lambda cost: yes or says_yes(f"this costs money: {cost}; go on?"),
+    }  # fmt: skip
     if labs:
-        end = measure_on_laboratories(
-            study_path, labs, store, trust=trusted, scale=scale, quiet_wait_s=quiet_wait_s,
-            without_missing=leave_out_missing, say=lambda line: say_marked(console, line), command=sys.argv,
-        )  # fmt: skip
+        end = measure_on_laboratories(study_path, labs, store, **options)
     else:
-        with begin(
-            study_path, store, trust=trusted, scale=scale, quiet_wait_s=quiet_wait_s,
-            without_missing=leave_out_missing, say=lambda line: say_marked(console, line), command=sys.argv,
-        ) as session:  # fmt: skip
+        with begin(study_path, store, **options) as session:
             asyncio.run(_measure(session, console, plain=plain or not console.is_terminal))
         end = session.end()
     _say(end, console, as_json=as_json)

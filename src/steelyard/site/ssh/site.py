@@ -7,9 +7,6 @@ studies do not share a machine unawares.
 
 from __future__ import annotations
 
-import os
-import pwd
-import socket
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -20,27 +17,19 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.steps import taking_back, undone_on_error
-from steelyard.model.errors import LastingSiteError, SiteError, StudyError
+from steelyard.model.errors import LastingSiteError, StudyError
 from steelyard.model.finding import Finding
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.node.tasks import to_the_end, together
 from steelyard.site.base import LeaseTimes, Patience, Request, unenforced
 from steelyard.site.kernel import node_facts
-from steelyard.site.ssh import agent as ssh_agent
 from steelyard.site.ssh import connection as ssh_connection
-from steelyard.site.ssh import findings, scripts
+from steelyard.site.ssh import findings, machines
 from steelyard.site.ssh import inventory as ssh_inventory
-from steelyard.site.ssh.agent import AgentProgram
-from steelyard.site.ssh.connection import Connection
-from steelyard.site.ssh.inventory import Place
-from steelyard.site.ssh.scripts import busy_users, held_by
-from steelyard.site.ssh.survey import identify, visit_all
+from steelyard.site.ssh.survey import visit_all
 
 EXPECTED_LEASE_S = 6.0
 EXPECTED_RELEASE_S = 3.0
-RELEASE_TIMEOUT_S = 120.0
-"""Time limit for ending the processes of a lease on one machine and removing its files."""
 
 
 class Settings(Value):
@@ -71,25 +60,13 @@ class SshSite:
         identity = lease_register.new_id(self._state)
         inventory = self._inventory()
         places = ssh_inventory.places(inventory, request.database_nodes, request.load_nodes)
-        controls = ssh_connection.control_folder()
-        connections = [
-            ssh_connection.connection(place.machine, controls / f"{identity}-{place.name}", inventory.ssh_config)
-            for place in places
-        ]
-        try:
-            looks = await together(
-                _look(identity, place, connection, inventory.ssh_config)
-                for place, connection in zip(places, connections, strict=True)
-            )
+        async with machines.looked_at(identity, places, inventory.ssh_config) as looks:
             record = self._record(identity, request, until, tuple(node for node, _ in looks))
             lease = record.lease(lease_records.record_path(self._state, identity))
             with lease_records.locked(self._state):
                 lease_records.write(lease.record, record)
-        except BaseException:
-            await to_the_end(_close(connections))
-            raise
         async with undone_on_error(lambda: self.release(lease)):
-            await together(self._prepare(record, node, program) for node, program in looks)
+            await machines.take(record, self._state, looks)
         return lease
 
     async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
@@ -107,8 +84,8 @@ class SshSite:
         renewed = record.model_copy(update={"study": request.study, "until": lease_records.aware(until)})
         with lease_records.locked(self._state):
             lease_records.write(lease.record, renewed)
-        handed_on = await together(self._hand_on(renewed, node) for node in record.nodes)
-        return renewed.lease(lease.record) if all(handed_on) else None
+        handed_on = await machines.hand_on(renewed, self._state, record.nodes)
+        return renewed.lease(lease.record) if handed_on else None
 
     async def release(self, lease: Lease) -> None:
         """Take back everything belonging to the lease, on every machine that can be reached. Idempotent. If one
@@ -116,7 +93,7 @@ class SshSite:
         controls = ssh_connection.control_folder()
         hint = "run `steelyard clean` when the machine is back: its record is kept"
         async with taking_back(lease, hint) as attempt:
-            await attempt(*(_take_back(lease.id, node, controls) for node in lease.nodes))
+            await attempt(*(machines.take_back(lease.id, node, controls) for node in lease.nodes))
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases that have expired or whose owner is dead."""
@@ -174,35 +151,6 @@ class SshSite:
             return {}
         return {"machine": machine.name, **({"hardware": machine.hardware} if machine.hardware else {})}
 
-    async def _hand_on(self, record: lease_records.Record, node: Node) -> bool:
-        """Make a machine as it was when it was lent; False if it is no longer the lease's. Raises SiteError."""
-        connection = connection_of(node)
-        arguments = (str(node.cache), record.id, node.name, *self._terms(record), node.kernel, node.agent)
-        done = await connection.shell(scripts.HAND_ON, *arguments, timeout_s=RELEASE_TIMEOUT_S)
-        if done.exit_code not in (0, scripts.CHANGED):
-            why = done.stderr.decode(errors="replace").strip() or f"code {done.exit_code}"
-            raise SiteError(f"{connection.name}: lease {record.id} cannot be handed on: {why}")
-        return done.exit_code == 0
-
-    def _terms(self, record: lease_records.Record) -> tuple[str, str]:
-        """Seconds until a lease ends, and its holder, as written on its machines."""
-        seconds = round((record.until - lease_records.utc_now()).total_seconds())
-        return str(seconds), f"study {record.study} {_who()}, state folder {self._state}"
-
-    async def _prepare(self, record: lease_records.Record, node: Node, program: AgentProgram) -> None:
-        """Claim a machine for the lease and bring the agent. Raises SiteError."""
-        connection = connection_of(node)
-        former: list[str] = []
-
-        async def claim() -> None:
-            former.extend(await _claim(connection, node, record.id, self._terms(record)))
-
-        # What is in progress on the machine cannot be called back: it must be there, or not, when the lease is undone.
-        await to_the_end(claim())
-        await ssh_agent.bring(connection, Path(str(node.cache)), program)
-        for identity in former:
-            await _release_on(connection, node, identity)
-
     def _record(
         self, identity: str, request: Request, until: datetime, nodes: tuple[Node, ...]
     ) -> lease_records.Record:
@@ -217,95 +165,3 @@ class SshSite:
             nodes=nodes,
             settings=settings | {"inventory": str(Path(self._settings.inventory).expanduser().absolute())},
         )
-
-
-async def _look(identity: str, place: Place, connection: Connection, ssh_config: str) -> tuple[Node, AgentProgram]:
-    """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises SiteError."""
-    machine = await identify(connection, place.machine.folder)
-    address = await ssh_connection.address(place.machine, ssh_config)
-    if machine.addresses and address not in machine.addresses:
-        raise SiteError(
-            f"{place.machine.name} does not have the address {address}, but {', '.join(sorted(machine.addresses))}",
-            f"give `address` of {place.machine.name} in the inventory",
-        )
-    if others := busy_users(machine):
-        raise SiteError(f"{place.machine.name} is busy: {others}", "wait for it, or ask that user")
-    program = ssh_agent.program(place.machine.name, machine.architecture)
-    folder = Path(machine.folder)
-    same = machine.kernel == lease_records.boot_id()
-    node = Node(
-        name=place.name,
-        role=place.role,
-        address=address,
-        prefix=connection.argv,
-        folder=folder / "nodes" / identity / place.name,
-        words="shell",
-        inherits=False,
-        files="through",
-        programs="own",
-        processes="through",
-        hardware="" if same else machine.kernel,
-        kernel="" if same else machine.kernel,
-        agent=str(ssh_agent.path_on(folder, program)),
-        cache=folder,
-        environment={lease_records.MARKER: identity},
-    )
-    return node, program
-
-
-async def _claim(connection: Connection, node: Node, identity: str, terms: tuple[str, str]) -> list[str]:
-    """Take a machine for a lease; returns the expired leases before it. Raises SiteError."""
-    folder = str(node.cache)
-    arguments = (folder, identity, node.name, *terms)
-    name = scripts.CLAIM_NAME.format(lease=identity)
-    done = await connection.shell(scripts.CLAIM, *arguments, name=name)
-    text = done.stdout.decode(errors="replace")
-    if done.exit_code == scripts.BUSY:
-        raise SiteError(
-            f"{connection.name} is busy: {held_by(scripts.holder_of(text))}",
-            "wait for it; if it was killed, run `steelyard clean` where it ran",
-        )
-    if done.exit_code == scripts.SAME_MACHINE:
-        raise SiteError(
-            f"{connection.name}: another machine of the inventory has the same folder {folder}",
-            "give each a `folder` on its own disk: they are one machine or share a home",
-        )
-    if done.exit_code != 0:
-        why = done.stderr.decode(errors="replace").strip()
-        raise SiteError(f"{connection.name}: cannot use {folder}: {why}", "give another `folder` in the inventory")
-    return [line.partition(" ")[2] for line in text.splitlines() if line.startswith("expired ")]
-
-
-async def _take_back(identity: str, node: Node, controls: Path) -> None:
-    """End a lease's processes on a machine, remove its files, free the machine. Idempotent. Raises SiteError."""
-    connection = connection_of(node, controls)
-    try:
-        await _release_on(connection, node, identity)
-    finally:
-        await connection.close()
-
-
-async def _release_on(connection: Connection, node: Node, identity: str) -> None:
-    folder, agent = str(node.cache), node.agent
-    done = await connection.shell(scripts.RELEASE, folder, identity, agent, timeout_s=RELEASE_TIMEOUT_S)
-    if done.exit_code == scripts.NO_AGENT:
-        machine = await identify(connection, folder)
-        program = ssh_agent.program(connection.name, machine.architecture)
-        agent = await ssh_agent.bring(connection, Path(folder), program)
-        done = await connection.shell(scripts.RELEASE, folder, identity, agent, timeout_s=RELEASE_TIMEOUT_S)
-    if done.exit_code != 0:
-        why = done.stderr.decode(errors="replace").strip()
-        raise SiteError(f"{connection.name}: lease {identity} is still there: {why or f'code {done.exit_code}'}")
-
-
-async def _close(connections: Sequence[Connection]) -> None:
-    await together(connection.close() for connection in connections)
-
-
-def connection_of(node: Node, controls: Path | None = None) -> Connection:
-    """Connection to a leased node; `controls` is where control sockets are now, if that may have changed."""
-    return ssh_connection.of_node(f"{node.name} ({node.prefix[-1]})", node.prefix, controls)
-
-
-def _who() -> str:
-    return f"of {pwd.getpwuid(os.getuid()).pw_name} on {socket.gethostname()}"

@@ -23,6 +23,7 @@ from steelyard.node.command import run
 from steelyard.site.kernel import network
 from steelyard.site.kernel.programs import program
 from steelyard.site.ssh import connection as ssh_connection
+from steelyard.site.ssh import keys
 from steelyard.site.ssh.connection import Connection
 from steelyard.site.ssh.inventory import Machine
 from steelyard.site.vm import accelerator as vm_accelerator
@@ -33,22 +34,11 @@ from steelyard.site.vm.image import Image
 
 PREFIX_LENGTH: Final = 16
 QUICK_TIMEOUT_S: Final = 60.0
-"""Time limit for making a key, a disk, and for QEMU to be ready to run."""
+"""Time limit for making a disk, and for QEMU to be ready to run."""
 CONSOLE_LINES: Final = 4
 DRAFT: Final = ".draft"
 """End of the name of a disk that is being made."""
 DRAFT_LIVES_S: Final = 2 * vm_image.MAKE_TIMEOUT_S
-SSH_CONFIG: Final = """\
-User root
-IdentityFile "{folder}/key"
-IdentitiesOnly yes
-IdentityAgent none
-UserKnownHostsFile "{folder}/known_hosts"
-GlobalKnownHostsFile /dev/null
-HostKeyAlgorithms ssh-ed25519
-KexAlgorithms curve25519-sha256
-"""
-"""The user's own settings and keys play no part."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +147,7 @@ async def prepare(
     places.folder.mkdir(parents=True, exist_ok=True)
     places.data.parent.mkdir(parents=True, exist_ok=True)
     try:
-        await make_key(caller, places.key)
+        await keys.make(caller, places.key)
         layer = ["-f", "qcow2", "-F", "raw", "-b", str(image.root), str(places.layer)]
         argv = [program("qemu-img") or "qemu-img", "create", "-q", *layer]
         await run(caller, argv, timeout_s=QUICK_TIMEOUT_S)
@@ -171,8 +161,7 @@ async def prepare(
     archive = identity_archive(name, addresses, places.key.read_bytes(), user_key)
     places.identity.touch(mode=0o600)
     places.identity.write_bytes(archive)
-    public = " ".join(places.key.with_suffix(".pub").read_text(encoding="ascii").split()[:2])
-    return f"{addresses[name]} {public}\n"
+    return f"{addresses[name]} {keys.public(places.key)}\n"
 
 
 def forget_drafts(folder: Path, now_s: float) -> None:
@@ -182,12 +171,6 @@ def forget_drafts(folder: Path, now_s: float) -> None:
         with contextlib.suppress(OSError):
             if now_s - draft.stat().st_mtime > DRAFT_LIVES_S:
                 draft.unlink()
-
-
-async def make_key(caller: Node, path: Path) -> None:
-    """Make a pair of keys. Raises CommandFailed."""
-    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "steelyard", "-f", str(path)]
-    await run(caller, argv, timeout_s=QUICK_TIMEOUT_S)
 
 
 async def boot(caller: Node, identity: str, agent: Path, qemu: Sequence[str], name: str) -> None:

@@ -20,6 +20,7 @@ from steelyard.node.folders import cache_folder
 from steelyard.node.tasks import together
 from steelyard.site.kernel import cgroup, memory, network
 from steelyard.site.ssh import agent as ssh_agent
+from steelyard.site.ssh import keys
 from steelyard.site.ssh.connection import Connection, Unreachable
 from steelyard.site.vm import accelerator, image
 from steelyard.site.vm import machine as vm_machine
@@ -110,7 +111,7 @@ class MachineSteps:
             if node.cgroups:
                 cgroup.make(hierarchies, self.record.id, node.name, NodeLimits())
         folder = lease_records.nodes_folder(self._state, self.record.id)
-        await vm_machine.make_key(self._caller, folder / "key")
+        await keys.make(self._caller, folder / "key")
         user_key = (folder / "key.pub").read_bytes()
         addresses = {node.name: node.address for node in self.record.nodes}
         known = [
@@ -118,7 +119,7 @@ class MachineSteps:
             for node in self._databases
         ]
         (folder / "known_hosts").write_text("".join(known), encoding="ascii")
-        config = vm_machine.SSH_CONFIG.format(folder=folder)
+        config = keys.ssh_config("root", folder / "key", folder / "known_hosts")
         ssh_config(self._state, self.record.id).write_text(config, encoding="utf-8")
 
     async def _make_network(self) -> None:

@@ -1,0 +1,187 @@
+"""Instances: the words that launch them, their tags, the script that they run at their first boot, and what EC2 says of
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from steelyard.leases.records import ID_PATTERN
+from steelyard.node.base import Node
+from steelyard.site.ec2.cloud import Answer, Cloud
+from steelyard.site.ec2.settings import Settings
+
+LEASE: Final = "steelyard:lease"
+NODE: Final = "steelyard:node"
+OWNER: Final = "steelyard:owner"
+UNTIL: Final = "steelyard:until"
+GONE: Final = frozenset({"shutting-down", "terminated"})
+LOOK_S: Final = 15
+"""Seconds between two looks of an instance at its end."""
+GRACE_S: Final = 600
+"""Seconds by which an instance outlives its lease, whose conductor should have ended it."""
+UPTIME: Final = "cut -d . -f 1 /proc/uptime"
+FIRST_BOOT: Final = """\
+#!/bin/sh
+umask 077
+mkdir -p /run/steelyard
+echo "$(( $({uptime}) + {seconds} ))" > /run/steelyard/end
+chown -R {user} /run/steelyard
+nohup sh -c 'while [ "$({uptime})" -lt "$(cat /run/steelyard/end)" ]; do sleep {look_s}; done; shutdown -P now' \\
+  > /dev/null 2>&1 < /dev/null &
+cat > /etc/ssh/ssh_host_ed25519_key << 'END'
+{host_key}
+END
+ssh-keygen -y -f /etc/ssh/ssh_host_ed25519_key > /etc/ssh/ssh_host_ed25519_key.pub
+home=$(getent passwd {user} | cut -d : -f 6)
+mkdir -p "$home/.ssh"
+echo '{public_key}' >> "$home/.ssh/authorized_keys"
+chown -R {user} "$home/.ssh"
+systemctl restart ssh || systemctl restart sshd
+"""
+"""Ends the instance without its conductor, by the time since its boot: a clock that is wrong, or is put right, ends
+nothing. Then the keys of the lease."""
+RENEW: Final = f'echo "$(( $({UPTIME}) + $1 ))" > /run/steelyard/new && mv /run/steelyard/new /run/steelyard/end'
+"""Argument: seconds until the end."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """An AMI, and the devices of its volumes."""
+
+    id: str
+    root: str
+    devices: tuple[str, ...] = ()
+    """Devices other than that of the root volume."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An instance as EC2 describes it."""
+
+    id: str
+    state: str
+    reason: str
+    """Reason of EC2 for the state; empty if there is none."""
+    tags: Mapping[str, str]
+    private: str
+    public: str
+    facts: Mapping[str, str]
+
+    @property
+    def node(self) -> str:
+        """Name of its node."""
+        return self.tags.get(NODE, "")
+
+    @property
+    def ended(self) -> str:
+        """Its end in words; empty while it lives."""
+        why = f": {self.reason}" if self.reason else ""
+        return f"instance {self.id} of {self.node} is {self.state}{why}" if self.state in GONE else ""
+
+
+def tags(lease: str, owner: str, until: str, node: str = "") -> list[dict[str, str]]:
+    """Tags of everything that is created for a lease."""
+    values = {LEASE: lease, OWNER: owner, UNTIL: until, NODE: node, "Name": f"steelyard {lease} {node}".rstrip()}
+    return [{"Key": key, "Value": value} for key, value in values.items() if value]
+
+
+def first_boot(user: str, seconds: float, host_key: str, public_key: str) -> str:
+    """Script of an instance that ends after so many seconds, unless it is put off."""
+    return FIRST_BOOT.format(
+        uptime=UPTIME, seconds=round(seconds), user=user, look_s=LOOK_S, host_key=host_key.strip(),
+        public_key=public_key,
+    )  # fmt: skip
+
+
+def launch_words(
+    settings: Settings, image: Image, node: Node, lease: str, own_tags: list[dict[str, str]], script: str
+) -> dict[str, Any]:
+    """The request for one instance. The same request again launches nothing again: its token is lease and node."""
+    root: dict[str, Any] = {"DeleteOnTermination": True, "VolumeType": settings.volume_type}
+    root |= {} if settings.volume_gb is None else {"VolumeSize": settings.volume_gb}
+    root |= {} if settings.volume_iops is None else {"Iops": settings.volume_iops}
+    others = [{"DeviceName": name, "Ebs": {"DeleteOnTermination": True}} for name in image.devices]
+    words: dict[str, Any] = {
+        "ClientToken": f"{lease}-{node.name}",
+        "ImageId": image.id,
+        "InstanceType": settings.types[node.role],
+        "MinCount": 1,
+        "MaxCount": 1,
+        "InstanceInitiatedShutdownBehavior": "terminate",
+        "UserData": script,
+        "MetadataOptions": {"HttpTokens": "required"},
+        "BlockDeviceMappings": [{"DeviceName": image.root, "Ebs": root}, *others],
+        "TagSpecifications": [{"ResourceType": kind, "Tags": own_tags} for kind in ("instance", "volume")],
+    }
+    optional = {
+        "SubnetId": settings.subnet_id,
+        "SecurityGroupIds": list(settings.security_group_ids),
+        "KeyName": settings.key_name,
+        "Placement": {"GroupName": settings.placement_group} if settings.placement_group else None,
+        "CreditSpecification": {"CpuCredits": settings.credit} if settings.credit else None,
+        "InstanceMarketOptions": {"MarketType": "spot"} if settings.market == "spot" else None,
+    }
+    return words | {name: value for name, value in optional.items() if value}
+
+
+async def of_tag(cloud: Cloud, key: str, value: str) -> list[Instance]:
+    """Every instance with a tag, also those that have ended a short time ago. Raises SiteError."""
+    return parsed(await cloud.ask("describe_instances", Filters=[tagged(key, value)]))
+
+
+async def end(cloud: Cloud, lease: str) -> None:
+    """Terminate the instances of a lease, and delete its volumes that belong to none. Idempotent. Raises SiteError."""
+    alive = [one.id for one in await of_tag(cloud, LEASE, lease) if one.state not in GONE]
+    if alive:
+        await cloud.ask("terminate_instances", InstanceIds=alive)
+    for volume in await _loose_volumes(cloud, LEASE, lease):
+        await cloud.ask("delete_volume", VolumeId=volume["VolumeId"])
+
+
+async def leases_of(cloud: Cloud, owner: str) -> set[str]:
+    """Leases of an owner that have an instance, or a volume that belongs to none. Raises SiteError."""
+    alive = [one.tags for one in await of_tag(cloud, OWNER, owner) if one.state not in GONE]
+    loose = [_tags(volume) for volume in await _loose_volumes(cloud, OWNER, owner)]
+    return {tags[LEASE] for tags in (*alive, *loose) if ID_PATTERN.fullmatch(tags.get(LEASE, ""))}
+
+
+async def _loose_volumes(cloud: Cloud, key: str, value: str) -> list[Answer]:
+    unattached = {"Name": "status", "Values": ["available"]}
+    return list((await cloud.ask("describe_volumes", Filters=[tagged(key, value), unattached]))["Volumes"])
+
+
+def tagged(key: str, value: str) -> dict[str, Any]:
+    """The filter for a tag."""
+    return {"Name": f"tag:{key}", "Values": [value]}
+
+
+def parsed(answer: Answer) -> list[Instance]:
+    """The instances of an answer of EC2."""
+    every = [entry for group in answer.get("Reservations", ()) for entry in group.get("Instances", ())]
+    return [_instance(entry) for entry in every]
+
+
+def _instance(entry: Mapping[str, Any]) -> Instance:
+    facts = {
+        "ec2_instance": entry["InstanceId"],
+        "ec2_instance_type": entry.get("InstanceType", ""),
+        "ec2_image": entry.get("ImageId", ""),
+        "ec2_zone": entry.get("Placement", {}).get("AvailabilityZone", ""),
+        "ec2_placement_group": entry.get("Placement", {}).get("GroupName", ""),
+        "ec2_market": entry.get("InstanceLifecycle", "on-demand"),
+    }
+    return Instance(
+        id=entry["InstanceId"],
+        state=entry["State"]["Name"],
+        reason=entry.get("StateReason", {}).get("Message", ""),
+        tags=_tags(entry),
+        private=entry.get("PrivateIpAddress", ""),
+        public=entry.get("PublicIpAddress", ""),
+        facts={name: text for name, text in facts.items() if text},
+    )
+
+
+def _tags(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in entry.get("Tags", ())}
