@@ -27,7 +27,6 @@ from steelyard.events.kept import TrialSealed
 from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.trial_responses import responses
 from steelyard.model.sample import Sample
-from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
 from steelyard.model.verdict_reasons import Verdict
 from steelyard.plan import expand
@@ -174,9 +173,13 @@ def write(folder: Path, size: Size) -> Path:
                 versions={"steelyard": "0"}, limits=of.limits,
             )  # fmt: skip
             at = {node: [one._replace(t_s=one.t_s + by, node=node) for one in samples] for node in facts}
-            record = draft.seal(record.model_copy(update={"measures": measures_of(record, readings_of_samples(at), facts)}))
+            record = draft.seal(
+                record.model_copy(update={"measures": measures_of(record, readings_of_samples(at), facts)})
+            )
             writer.event(
-                TrialSealed(trial=record.id, attempt=1, outcome="valid", reasons=(), record_sha256=record_sha256(record))
+                TrialSealed(
+                    trial=record.id, attempt=1, outcome="valid", reasons=(), record_sha256=record_sha256(record)
+                )
             )
         return writer.folder
 
@@ -210,8 +213,13 @@ def main() -> int:
         print(f"| {axis}: trials, seconds, nodes | store, MB | {' | '.join(f'{one}, s | MB' for one in COMMANDS)} |")
         print("|" + " --- |" * (2 + 2 * len(COMMANDS)))
         for size, held_mb, measured in rows(sizes_of(axis, given.scale), COMMANDS, given.folder):
-            cells = [f"{one.seconds:.1f}{'' if one.status == 0 else ' (failed)'} | {one.peak_mb:.0f}" for one in measured]
-            print(f"| {size.trials:,}, {size.seconds:,}, {size.nodes:,} | {held_mb:,.0f} | {' | '.join(cells)} |", flush=True)
+            cells = [
+                f"{one.seconds:.1f}{'' if one.status == 0 else ' (failed)'} | {one.peak_mb:.0f}" for one in measured
+            ]
+            print(
+                f"| {size.trials:,}, {size.seconds:,}, {size.nodes:,} | {held_mb:,.0f} | {' | '.join(cells)} |",
+                flush=True,
+            )
     if given.axes:
         return 0
     ((size, held_mb, (report,)),) = rows([FIRST], ["report"], given.folder)

@@ -55,10 +55,7 @@ def run(
     leave_out_missing: WithoutMissing = False,
     trust: Trusted = False,
     labs: Annotated[
-        str,
-        typer.Option(
-            "--labs", metavar="ADDRESS", help="Whole blocks are measured by workers of this Dask scheduler with lab=1."
-        ),
+        str, typer.Option("--labs", metavar="ADDRESS", help="Blocks go to workers of this Dask scheduler with lab=1.")
     ] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Agree to what rented nodes may cost.")] = False,
     as_json: Json = False,

@@ -71,8 +71,8 @@ class Settings(Value):
     def _waits(self) -> Self:
         if self.synchronous and self.synchronous_commit in ("off", "local"):
             raise ValueError(
-                f"synchronous = {self.synchronous} with synchronous_commit = {self.synchronous_commit!r}, which waits for "
-                "no replica: use remote_write, on or remote_apply, or synchronous = 0"
+                f"synchronous = {self.synchronous} with synchronous_commit = {self.synchronous_commit!r}, which waits "
+                "for no replica: use remote_write, on or remote_apply, or synchronous = 0"
             )
         return self
 
