@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use steelyard_postgresql::null;
 use steelyard_testing::scenarios::{Protocol, Reply, is_answered_by_the_null_server, null_server};
-use steelyard_wire::{Proportions, Stop};
+use steelyard_wire::Proportions;
 
 use crate::server::{WELCOME, done, error, start, start_at};
 use crate::{drive, order};
