@@ -50,6 +50,13 @@ def test_options_of_the_laboratory_are_not_free(option: str, words: str) -> None
         Settings(config={option: "1"})
 
 
+@pytest.mark.parametrize("condition", ["off", "local"])
+def test_a_write_that_waits_for_no_replica_has_no_synchronous_ones(condition: str) -> None:
+    with pytest.raises(ValidationError, match="waits for no replica"):
+        Settings.model_validate({"synchronous": 1, "synchronous_commit": condition})
+    assert Settings.model_validate({"synchronous_commit": condition}).synchronous == 0
+
+
 @pytest.mark.parametrize(
     ("synchronous", "nodes", "possible"), [(0, 1, True), (1, 1, False), (1, 2, True), (2, 2, False)]
 )

@@ -94,6 +94,26 @@ def test_that_levels_outside_the_design_are_not_missing() -> None:
     ]  # fmt: skip
 
 
+def test_that_a_line_without_a_baseline_is_compared_by_another_factor() -> None:
+    """On one node there is no replica that could confirm."""
+    listed = [{"nodes": 1, "workload": "A", "confirmed": "none"}]
+    listed += [{"nodes": 3, "workload": "A", "confirmed": by} for by in ("none", "one", "both")]
+    records = [
+        *cell(ONE, nodes=1, extra={"confirmed": "none"}), *cell(TWO, nodes=3, extra={"confirmed": "none"}),
+        *cell(THREE, nodes=3, extra={"confirmed": "one"}), *cell(THREE, nodes=3, extra={"confirmed": "both"}),
+    ]  # fmt: skip
+    factors = {"nodes": (1, 3), "workload": ("A",), "confirmed": ("none", "one", "both")}
+    results = _results(records, design={"kind": "listed", "treatments": listed}, factors=factors)
+    assert results.answer_table is not None
+    assert [(row.level_text, row.baseline_text, row.verdict) for row in results.answer_table.rows] == [
+        ("1 node", "1 node", "baseline"), ("3 nodes", "1 node", "slower"),
+        ("confirmed none", "confirmed none", "baseline"), ("confirmed one", "confirmed none", "slower"),
+        ("confirmed both", "confirmed none", "slower"),
+    ]  # fmt: skip
+    assert results.answer_table.rows[-1].line == "workload A, 3 nodes"
+    assert any("with confirmed none; against that" in sentence for sentence in results.answer)
+
+
 def test_that_a_one_at_a_time_design_lacks_no_combination() -> None:
     records = [*cell(ONE, nodes=1), *cell(THREE, nodes=3), *cell(TWO, nodes=1, workload="C")]
     results = _results(records, design={"kind": "one-at-a-time"})
