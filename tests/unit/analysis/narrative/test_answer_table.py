@@ -106,7 +106,7 @@ def test_that_a_line_without_a_baseline_is_compared_by_another_factor() -> None:
     results = _results(records, design={"kind": "listed", "treatments": listed}, factors=factors)
     assert results.answer_table is not None
     assert [(row.level_text, row.baseline_text, row.verdict) for row in results.answer_table.rows] == [
-        ("1 node", "1 node", "baseline"), ("3 nodes", "1 node", "slower"),
+        ("1 node", "1 node", "baseline"), ("3 nodes", "1 node", "undecided"),
         ("confirmed none", "confirmed none", "baseline"), ("confirmed one", "confirmed none", "slower"),
         ("confirmed both", "confirmed none", "slower"),
     ]  # fmt: skip
