@@ -90,8 +90,8 @@ def machines(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None
         of_blocks.setdefault(record.block, {}).setdefault(record.machine, where)
     if len({record.machine for record, _ in known}) > 1:
         for block, named in sorted(of_blocks.items()):
-            one = len(named) == 1
-            book.check("machine", one, [*named.values()][-1], f"machines of block {block}", ", ".join(named), "one")
+            whole = len(named) == 1
+            book.check("machine", whole, [*named.values()][-1], f"machines of block {block}", ", ".join(named), "one")
 
 
 def plan(
