@@ -15,7 +15,12 @@ from pathlib import Path
 import pytest
 from tools.campaigns.leftovers import left_behind
 
+from steelyard.reading.parallel import readers
+from steelyard.reading.reading import read
+from steelyard.report import page
 from steelyard.store import Store
+from steelyard.store.modelled import open_store
+from steelyard.verify.store import verification
 from tests.e2e.laboratory import BUSY_MACHINE, COLD, ROOT, Laboratory
 
 pytestmark = [pytest.mark.agent, pytest.mark.root]
@@ -98,25 +103,18 @@ def test_two_laboratories_of_which_one_is_killed_measure_a_study_in_whole_blocks
             come(lambda: list((tmp_path / "lab-b").glob("laboratory/store/divided/trials/.*")), client)
             killed.send_signal(signal.SIGKILL)
             assert client.wait(timeout=120) == 0, said.read_text()
-        again = laboratory.run(study, "--labs", address)
-        assert again.returncode == 0, again.stderr
-        alone = laboratory.call("report", laboratory.store / "divided", "--output", tmp_path / "alone.html")
-        words = ("--output", tmp_path / "read.html", "--cluster", address)
-        read = laboratory.call("report", laboratory.store / "divided", *words)
-        assert (alone.returncode, read.returncode) == (0, 0), read.stderr
+        alone = page.build(read(laboratory.store / "divided").report_input())
+        with readers(cluster=address) as executor:
+            assert page.build(read(laboratory.store / "divided", executor).report_input()) == alone
     assert f"laboratory {other} has gone" in said.read_text()
     records = Store(laboratory.store / "divided").trials()
     assert sorted(record.block for record in records if record.verdict.outcome == "valid") == [1, 1, 2, 2, 3, 3, 4, 4]
     machines = {block: {one.machine for one in records if one.block == block} for block in range(1, 5)}
     assert sorted(map(sorted, machines.values())) == [["lab-a"], ["lab-a"], ["lab-a"], ["lab-b"]]
-    verified = laboratory.call("verify", laboratory.store / "divided", "--json")
-    assert verified.returncode == 0, verified.stdout
-    assert json.loads(verified.stdout)["made"]["machine"] == 4
-    page = (tmp_path / "alone.html").read_text()
-    assert "lab-a (blocks" in page
-    assert "lab-b (block" in page
-    assert page == (tmp_path / "read.html").read_text()
+    verified = verification(open_store(laboratory.store / "divided"))
+    assert (verified.findings, verified.made["machine"]) == ((), 4)
+    assert "lab-a (blocks" in alone
+    assert "lab-b (block" in alone
     assert not list(laboratory.store.glob(".divided.*"))
-    for machine in ("lab-a", "lab-b"):
-        assert Laboratory(tmp_path, tmp_path / machine).call("clean").returncode == 0
-        assert left_behind(tmp_path / machine) == []
+    assert Laboratory(tmp_path, tmp_path / "lab-b").call("clean").returncode == 0
+    assert [left_behind(tmp_path / machine) for machine in ("lab-a", "lab-b")] == [[], []]

@@ -428,7 +428,7 @@ class Conductor:
             planned_start=planned.start,
             start=planned.start,
             order_in_start=1,
-            machine=machine_id(),
+            machine_id=machine_id(),
             begun_s=phases.times[0].entered_s if phases.times else now_s,
             ended_s=now_s,
             phases=tuple(phases.times),

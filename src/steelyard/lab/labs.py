@@ -42,7 +42,7 @@ FIRST_S: Final = 30.0
 """Longest wait for the first laboratory."""
 LOOK_S: Final = 1.0
 POLL_S: Final = 0.05
-"""How often the scheduler is asked who is there, and looked whether a block is done."""
+"""Times between two questions to the scheduler, and between two looks whether a block is done."""
 FOLDER: Final = "laboratory"
 """Folder of the block in flight, in the state folder of a laboratory."""
 START_ONE: Final = "dask worker {} --resources lab=1 --nworkers 1 --nthreads 1"
@@ -53,7 +53,7 @@ Files = Mapping[str, bytes]
 
 @dataclass(frozen=True)
 class Order:
-    """What a laboratory must know of a study to measure a block of it."""
+    """Study as a laboratory must know it to measure a block of it."""
 
     study: str
     """Name of the study file."""
@@ -97,21 +97,17 @@ def measure_block(order: Order, block: int) -> Files:
     """On a worker: measure a block in a store of its own; gives that store. Raises SteelyardError."""
     worker, folder = distributed.get_worker(), state_folder() / FOLDER
 
-    def say(line: str) -> None:
-        worker.log_event(order.written[layout.PLAN], f"{worker.address}: {line}")
-
     def show(live: Live, event: Event) -> None:
         if line := event_line(live, event):
-            say(line)
+            worker.log_event(order.written[layout.PLAN], f"{worker.address}: {line}")
 
     shutil.rmtree(folder, ignore_errors=True)  # of a block during which the worker was killed
     try:
         _write(order.files, folder / "study")
         path, trust = folder / "study" / order.study, _trusting(order.trusted)
         # Its cost was agreed to where the study was begun.
-        with begin(
-            path, folder / "store", trust=trust, say=say, agree=lambda cost: True, blocks={block}, **order.options
-        ) as session:
+        options = {**order.options, "trust": trust, "blocks": {block}, "agree": lambda cost: True}
+        with begin(path, folder / "store", **options) as session:
             _sessions.append(session)
             if _written(session.folder) != order.written:
                 raise StoreError("study or plan are others here", "install the same Steelyard and plug-ins everywhere")
@@ -136,8 +132,8 @@ def _trusting(sha256: Collection[str]) -> Trust:
 
 def _read(folder: Path) -> Files:
     """Every file below a folder, except for hidden ones."""
-    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def _write(files: Files, folder: Path) -> None:
@@ -212,16 +208,18 @@ class _Work:
     """Blocks that are to be measured or in flight, and the laboratories."""
 
     def __init__(
-        self, client: distributed.Client, address: str, session: Session, order: Order, blocks: list[int], say: Say
-    ) -> None:
+        self, client: distributed.Client, address: str, session: Session, order: Order, blocks: list[int], say: Say,
+        first_s: float = FIRST_S,
+    ) -> None:  # fmt: skip
         self._client, self._session, self._order, self._blocks, self._say = client, session, order, blocks, say
         self._start_one = f"start one with `{START_ONE.format(address)}`"
         self._known: dict[str, Laboratory | None] = {}
         """Address of each worker to what it is; None: no laboratory, or one that is not used."""
         self._busy: dict[str, tuple[int, distributed.Future]] = {}
         self._problem: SteelyardError | None = None
-        """Why the newest laboratory that is not used is not."""
+        """Reason why the newest laboratory that is not used is not."""
         self._begun = self._waits = False
+        self._until_s = time.monotonic() + first_s
 
     @property
     def _usable(self) -> dict[str, Laboratory]:
@@ -229,7 +227,6 @@ class _Work:
 
     def run(self) -> None:
         """Measure all blocks. Raises SteelyardError if no laboratory is left to do it."""
-        begun_s = time.monotonic()
         while self._blocks or self._busy:
             self._look()
             for address in [address for address, (_, future) in self._busy.items() if future.done()]:
@@ -239,7 +236,7 @@ class _Work:
             if not self._usable:
                 if self._problem is not None:
                     raise self._problem
-                if not self._begun and time.monotonic() > begun_s + FIRST_S:
+                if not self._begun and time.monotonic() > self._until_s:
                     raise SteelyardError("no laboratory has come", self._start_one)
                 if not self._waits:
                     self._say(f"waiting for a laboratory, a Dask worker with the resource lab=1; {self._start_one}")
@@ -282,8 +279,8 @@ class _Work:
         blocks, labs = self._session.plan.blocks, len(self._usable) + 1
         name = f"name it in {MACHINE_VARIABLE}"
         if isinstance(lab, Exception) or lab.version != __version__:
-            found = f": {lab}" if isinstance(lab, Exception) else f", but {lab.version}"
-            why, hint = f"does not have Steelyard {__version__}{found}", "install the same version everywhere"
+            other = f": {lab}" if isinstance(lab, Exception) else f", but {lab.version}"
+            why, hint = f"does not have Steelyard {__version__}{other}", "install the same version everywhere"
         elif not lab.ids[0]:
             why, hint = "is on a machine without an id", name
         elif shared := [other for other, known in self._usable.items() if {*known.ids} & {*lab.ids}]:

@@ -106,7 +106,7 @@ class TrialRunner:
             planned_start=planned.start,
             start=cluster.start,
             order_in_start=cluster.trials_served,
-            machine=machine_id(),
+            machine_id=machine_id(),
             begun_s=time.time(),
             shares=tuple(sorted(cluster.shares)),
             limits=self.study.limits,

@@ -182,7 +182,7 @@ class TrialRecord(Value):
     order_in_start: int
     """Position of this trial among those that the start has served, from 1."""
     seed: int
-    machine: str = later("")
+    machine_id: str = later("")
     """Id of the machine whose laboratory measured it; empty if it has none."""
     control: bool = False
     data: str = ""

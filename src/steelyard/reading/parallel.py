@@ -29,10 +29,10 @@ ANSWER_S: Final = 10.0
 
 
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[distributed.Client]:
+def connected(address: str, answer_s: float = ANSWER_S) -> Iterator[distributed.Client]:
     """A client of a Dask scheduler. Raises SteelyardError if Dask is not installed, or if no scheduler answers."""
     try:
-        client = distributed.Client(address, timeout=ANSWER_S, set_as_default=False)
+        client = distributed.Client(address, timeout=answer_s, set_as_default=False)
     except ModuleNotFoundError as error:
         hint = "pip install 'steelyard[labs]'"
         raise SteelyardError("Dask is not installed here: the package distributed is missing", hint) from error

@@ -278,8 +278,8 @@ class Store:
         """Machine of a laboratory to the facts of the first of its trials that has any."""
         first: dict[str, dict[str, dict[str, str]]] = {}
         for record in records:
-            if record.machine not in first and (known := self.facts(record)):
-                first[record.machine] = known
+            if record.machine_id not in first and (known := self.facts(record)):
+                first[record.machine_id] = known
         return first
 
     def links(self, record: TrialRecord) -> list[dict[str, Any]]:

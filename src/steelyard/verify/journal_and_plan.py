@@ -84,14 +84,14 @@ def ids(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
 
 def machines(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
     """Check that every block lies whole on one machine, if the store has trials of several."""
-    known = [(record, where) for record, where in records.values() if record.machine and record.verdict.final]
+    known = [(record, where) for record, where in records.values() if record.machine_id and record.verdict.final]
     of_blocks: dict[int, dict[str, str]] = {}
     for record, where in known:
-        of_blocks.setdefault(record.block, {}).setdefault(record.machine, where)
-    if len({record.machine for record, _ in known}) > 1:
+        of_blocks.setdefault(record.block, {}).setdefault(record.machine_id, where)
+    if len({record.machine_id for record, _ in known}) > 1:
         for block, named in sorted(of_blocks.items()):
-            one = len(named) == 1
-            book.check("machine", one, [*named.values()][-1], f"machines of block {block}", ", ".join(named), "one")
+            whole = len(named) == 1
+            book.check("machine", whole, [*named.values()][-1], f"machines of block {block}", ", ".join(named), "one")
 
 
 def plan(

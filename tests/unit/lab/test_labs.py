@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,16 +12,19 @@ from typing import Any
 
 import pytest
 
-from steelyard import __version__, heavy
+from steelyard import __version__
 from steelyard.lab import labs
 from steelyard.lab.labs import Laboratory, Order
 from steelyard.lab.session import begin
 from steelyard.model.errors import SteelyardError, StudyError
-from steelyard.reading import parallel
+from steelyard.reading.parallel import connected
+from steelyard.store import Store
+from steelyard.store.merged_journal import OF_THE_STUDY
 from tests.unit.verify import made
 
 A, B, C = (f"tcp://10.0.0.{number}:4000" for number in (1, 2, 3))
-REAL_TAKE = labs._Work._take
+NOWHERE = "tcp://127.0.0.1:9"
+USE = f"connected('{NOWHERE}').__enter__()"
 ORDER = Order("made.toml", {}, frozenset(), {}, {})
 
 
@@ -36,6 +41,7 @@ class Dask:
     gone: set[str] = field(default_factory=set)
     """Workers that go when they get a block."""
     handed_out: list[tuple[str, int]] = field(default_factory=list)
+    answer: Callable[[int], labs.Files] = lambda block: {}
 
     def nthreads(self) -> dict[str, int]:
         return dict.fromkeys(self.workers, 1)
@@ -53,72 +59,71 @@ class Dask:
         elif address in self.failing:
             future.set_exception(self.failing[address])
         else:
-            future.set_result({"block": str(block).encode()})
+            future.set_result(self.answer(block))
         return future
 
     def cancel(self, futures: Any) -> None:
         del futures
 
 
-def work(dask: Dask, tmp_path: Path, blocks: list[int], monkeypatch: pytest.MonkeyPatch, starts: int = 4) -> list[str]:
-    """Measure blocks; gives what was said. Blocks that came are not merged."""
-    merged, said = [], []
-
-    def take(self: Any, address: str) -> None:
-        if self._busy[address][1].exception():
-            REAL_TAKE(self, address)
-        else:
-            merged.append(self._busy.pop(address)[0])
-
-    monkeypatch.setattr(labs._Work, "_take", take)
-    monkeypatch.setattr(labs, "LOOK_S", 0.01)
-    monkeypatch.setattr(labs, "FIRST_S", 0.05)
-    study = tmp_path / "made.toml"
-    study.write_text(made.STUDY.replace("starts = 3", f"starts = {starts}"))
-    wanted = list(blocks)
+def work(dask: Dask, tmp_path: Path, starts: int = 4) -> list[str]:
+    """Measure every block of a study; gives what was said. Answers of laboratories are those of a whole store."""
+    text = made.STUDY.replace("starts = 3", f"starts = {starts}")
+    study, said = tmp_path / "made.toml", []
+    study.write_text(text)
+    whole = Store(made.store(tmp_path / "whole", text=text))
     with begin(study, tmp_path / "store", here=False) as session:
-        labs._Work(dask, "tcp://10.0.0.9:8786", session, ORDER, blocks, said.append).run()  # type: ignore[arg-type]
-    assert sorted(merged) == wanted
+        dask.answer = lambda block: block_of(whole, block, session.folder)
+        blocks = labs._blocks(session)
+        labs._Work(dask, "tcp://10.0.0.9:8786", session, ORDER, blocks, said.append, 0.05).run()  # type: ignore[arg-type]
+    assert len(Store(tmp_path / "store" / "made").trials()) == len(whole.trials()) == 2 * starts
     return said
 
 
-def test_each_laboratory_gets_a_block_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def block_of(whole: Store, block: int, study: Path) -> labs.Files:
+    """The store of a laboratory that measured this block of a study."""
+    records = [record for record in whole.trials() if record.block == block]
+    files = {name: (study / name).read_bytes() for name in OF_THE_STUDY}
+    for record in records:
+        read = labs._read(whole.folder_of(record))
+        files |= {f"trials/{record.id}/{name}": content for name, content in read.items()}
+    lines = (whole.folder / "events.jsonl").read_text().splitlines(keepends=True)
+    sealed = [line for line in lines if any(record.id in line for record in records)]
+    written = [line for line in (study / "events.jsonl").read_text().splitlines(keepends=True) if "written" in line]
+    return {**files, "events.jsonl": "".join([*written, *sealed]).encode()}
+
+
+def test_each_laboratory_gets_a_block_at_a_time(tmp_path: Path) -> None:
     reader = replace(laboratory("c"), labs=0.0)
     dask = Dask({A: laboratory("a"), B: laboratory("b"), C: reader})
-    work(dask, tmp_path, [1, 2, 3, 4], monkeypatch)
+    work(dask, tmp_path)
     assert dask.handed_out == [(A, 1), (B, 2), (A, 3), (B, 4)]
 
 
-def test_the_block_of_a_laboratory_that_fails_is_given_to_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_block_of_a_laboratory_that_fails_is_given_to_another(tmp_path: Path) -> None:
     dask = Dask({A: laboratory("a"), B: laboratory("b")}, failing={A: SteelyardError("no memory is left")})
-    said = work(dask, tmp_path, [1, 2, 3, 4], monkeypatch)
+    said = work(dask, tmp_path)
     assert dask.handed_out == [(A, 1), (B, 2), (B, 1), (B, 3), (B, 4)]
     assert any("gave up: no memory is left" in line for line in said)
 
 
-def test_the_block_of_a_laboratory_that_goes_is_given_to_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_block_of_a_laboratory_that_goes_is_given_to_another(tmp_path: Path) -> None:
     dask = Dask({A: laboratory("a"), B: laboratory("b")}, gone={B})
-    said = work(dask, tmp_path, [1, 2, 3, 4], monkeypatch)
+    said = work(dask, tmp_path)
     assert dask.handed_out == [(A, 1), (B, 2), (A, 2), (A, 3), (A, 4)]
     assert f"laboratory {B} has gone" in said
 
 
-def test_when_no_laboratory_can_go_on_its_error_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_no_laboratory_can_go_on_its_error_is_said(tmp_path: Path) -> None:
     dask = Dask({A: laboratory("a")}, failing={A: SteelyardError("no memory is left", "buy some")})
     with pytest.raises(SteelyardError, match="gave up: no memory is left") as caught:
-        work(dask, tmp_path, [1, 2], monkeypatch)
+        work(dask, tmp_path)
     assert caught.value.hint == "buy some"
 
 
-def test_without_a_laboratory_the_command_that_starts_one_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_laboratory_the_command_that_starts_one_is_said(tmp_path: Path) -> None:
     with pytest.raises(SteelyardError, match="no laboratory has come") as caught:
-        work(Dask({}), tmp_path, [1, 2], monkeypatch)
+        work(Dask({}), tmp_path)
     assert "dask worker tcp://10.0.0.9:8786 --resources lab=1" in caught.value.hint
 
 
@@ -135,11 +140,11 @@ def test_without_a_laboratory_the_command_that_starts_one_is_said(
     ids=["machine", "boot", "blocks", "version", "none", "no-id"],
 )
 def test_laboratories_that_cannot_be_used_are_refused_before_anything_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: dict[str, Any], starts: int, why: str
+    tmp_path: Path, workers: dict[str, Any], starts: int, why: str
 ) -> None:
     dask = Dask(workers)
     with pytest.raises(SteelyardError, match=why):
-        work(dask, tmp_path, list(range(1, starts + 1)), monkeypatch, starts)
+        work(dask, tmp_path, starts)
     assert dask.handed_out == []
 
 
@@ -152,7 +157,7 @@ def test_laboratories_that_cannot_be_used_are_refused_before_anything_is_measure
 )
 def test_studies_that_are_not_made_of_whole_blocks_are_refused(tmp_path: Path, change: str, why: str) -> None:
     study, section = tmp_path / "made.toml", change.splitlines()[-1 if "until" in change else 0]
-    study.write_text(made.STUDY.replace(section, change))
+    study.write_text(made.STUDY.replace(section, change).replace("starts = 3", "starts = 10"))
     with begin(study, tmp_path / "store", here=False) as session, pytest.raises(StudyError, match=why):
         labs._blocks(session)
 
@@ -167,12 +172,13 @@ def test_a_block_that_has_begun_stays_on_its_machine(tmp_path: Path) -> None:
         labs._blocks(session)
 
 
-def test_without_dask_and_without_a_scheduler_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "ANSWER_S", 0.2)
-    with pytest.raises(SteelyardError, match="no Dask scheduler answers at tcp:") as caught:
-        parallel.connected("tcp://127.0.0.1:9").__enter__()
+def test_without_a_scheduler_it_is_said_what_to_do() -> None:
+    with pytest.raises(SteelyardError, match="no Dask scheduler answers at tcp:") as caught, connected(NOWHERE, 0.2):
+        pass
     assert "dask scheduler" in caught.value.hint
-    monkeypatch.setattr(parallel, "distributed", heavy._OnFirstUse("distributed_is_not_there"))  # type: ignore[attr-defined]
-    with pytest.raises(SteelyardError, match="Dask is not installed") as caught:
-        parallel.connected("tcp://127.0.0.1:9").__enter__()
-    assert "steelyard[labs]" in caught.value.hint
+
+
+def test_without_dask_it_is_said_what_to_install() -> None:
+    code = f"import sys; sys.modules['distributed'] = None; from steelyard.reading.parallel import connected; {USE}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert "pip install 'steelyard[labs]'" in done.stderr

@@ -55,7 +55,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table.write_bytes(table.read_bytes()[:-4] + b"torn")
     (trials[20] / "samples" / "n1.parquet").unlink()
     (trials[33] / "trial.json").write_text("{")
-    (folder / "report.html").write_text(page.build(read(folder).report_input()))
     return folder
 
 
@@ -88,7 +87,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     folder = str(tmp_path_factory.mktemp("dask"))
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=folder
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", local_directory=folder
     ) as cluster:
         yield cluster.scheduler_address
 

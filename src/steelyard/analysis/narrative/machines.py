@@ -9,18 +9,18 @@ from steelyard.model.trial import TrialRecord
 
 
 def in_words(records: Sequence[TrialRecord]) -> str:
-    """`2 machines: 1b2c (blocks 1 and 3) and 4d5e (block 2)`; empty if all trials were measured on one."""
+    """` on 2 machines: 1b2c (blocks 1 and 3) and 4d5e (block 2)`; empty if all trials were measured on one."""
     blocks: dict[str, set[int]] = {}
     for record in sorted(records, key=lambda record: record.block):
         if record.verdict.final:
-            blocks.setdefault(record.machine or "not known", set()).add(record.block)
+            blocks.setdefault(record.machine_id or "not known", set()).add(record.block)
     if len(blocks) < 2:
         return ""
     named = [
         f"{machine} (block{'s' if len(of) > 1 else ''} {listed([str(block) for block in sorted(of)])})"
         for machine, of in blocks.items()
     ]
-    return f"{len(blocks)} machines: {listed(named)}"
+    return f" on {len(blocks)} machines: {listed(named)}"
 
 
 def limits(records: Sequence[TrialRecord]) -> list[str]:
@@ -29,6 +29,6 @@ def limits(records: Sequence[TrialRecord]) -> list[str]:
     if not named:
         return []
     return [
-        f"Blocks were measured on {named}. Levels are compared within blocks, that is, on one machine: a difference "
+        f"Blocks were measured{named}. Levels are compared within blocks, that is, on one machine: a difference "
         "between machines is one between blocks. Means of a level are over all machines, and their intervals with them."
     ]

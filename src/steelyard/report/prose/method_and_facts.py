@@ -58,7 +58,7 @@ def paragraph(page_input: ReportInput) -> str:
     paragraphs = [
         *method(page_input.study, page_input.plan, page_input.records, page_input.results, page_input.facts),
         _named_levels(page_input.study),
-        _hardware(page_input.machines or page_input.facts, "machine" if page_input.machines else "node"),
+        _hardware(page_input.machines, "machine") or _hardware(page_input.facts, "node"),
         _settings(page_input),
         _artefacts(page_input),
     ]
@@ -411,15 +411,14 @@ def _within(study: Study) -> str:
 def _circumstances(records: Sequence[TrialRecord]) -> str:
     if not records:
         return ""
-    begun = min(record.begun_s for record in records)
-    ended = max(record.ended_s or record.begun_s for record in records)
+    begun, ended = min(one.begun_s for one in records), max(one.ended_s or one.begun_s for one in records)
     versions: dict[str, set[str]] = {}
     for record in records:
         for name, version in record.versions.items():
             versions.setdefault(name, set()).add(version)
     mixed = [name for name, found in versions.items() if len(found) > 1]
     named = listed([_version(name, " and ".join(sorted(found))) for name, found in versions.items()])
-    where = f" on {several}" if (several := machines.in_words(records)) else ""
+    where = machines.in_words(records)
     sentence = f"Measured from {moment(begun)} to {moment(ended)} ({duration(ended - begun)}){where} with {named}."
     if mixed:
         sentence += f" The trials do not all have the same version of {listed(mixed)}."
