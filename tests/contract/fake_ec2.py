@@ -12,6 +12,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
@@ -60,6 +61,8 @@ class FakeEc2:
         self._machines: dict[str, Machine] = {}
         self._by_token: dict[str, Answer] = {}
         self._lock = threading.RLock()
+        # Machines end with the thread that starts them.
+        self._hands = ThreadPoolExecutor(1)
 
     @property
     def alive(self) -> list[str]:
@@ -122,7 +125,7 @@ class FakeEc2:
         config = re.sub(r"HostKey .*", "HostKey /etc/ssh/ssh_host_ed25519_key", config)
         config = re.sub(r"AuthorizedKeysFile .*", "AuthorizedKeysFile .ssh/authorized_keys", config)
         (machine.folder / "sshd_config").write_text(config)
-        self._shelf.start(machine, wait=False)
+        self._hands.submit(self._shelf.start, machine, wait=False).result()
         network = self._backend.get_instance(instance).nics[0]
         network.private_ip_address, network.public_ip = machine.address, machine.address
         self._machines[instance] = machine

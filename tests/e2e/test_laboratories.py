@@ -109,7 +109,7 @@ def test_two_laboratories_of_which_one_is_killed_measure_a_study_in_whole_blocks
     assert f"laboratory {other} has gone" in said.read_text()
     records = Store(laboratory.store / "divided").trials()
     assert sorted(record.block for record in records if record.verdict.outcome == "valid") == [1, 1, 2, 2, 3, 3, 4, 4]
-    machines = {block: {one.machine for one in records if one.block == block} for block in range(1, 5)}
+    machines = {block: {one.machine_id for one in records if one.block == block} for block in range(1, 5)}
     assert sorted(map(sorted, machines.values())) == [["lab-a"], ["lab-a"], ["lab-a"], ["lab-b"]]
     verified = verification(open_store(laboratory.store / "divided"))
     assert (verified.findings, verified.made["machine"]) == ((), 4)

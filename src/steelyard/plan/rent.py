@@ -29,7 +29,7 @@ class Rent(NamedTuple):
     def words(self, study: Study) -> str:
         """What it costs at most, in words. Pure."""
         price, what = study.cost.price_per_node_hour, f"{number(self.hours)} node-hours at most"
-        price_words = "" if price is None else f", {number(self.hours * price)} {study.cost.currency}"
+        price_words = "" if price is None else f", {self.hours * price:,.2f} {study.cost.currency}"
         nodes = count(self.nodes, "rented node")
         return f"{count(self.starts, 'start')} of up to {nodes}: {what}{price_words}"
 
@@ -79,7 +79,7 @@ def notes(study: Study, plan: Plan, abilities: Abilities, seconds: float) -> Ite
         yield NO_PRICE
     else:
         expected = seconds / S_PER_H * rent.nodes * price
-        yield f"if the plan takes as long as expected, about {number(expected)} {study.cost.currency}"
+        yield f"if the plan takes as long as expected, about {expected:,.2f} {study.cost.currency}"
 
 
 def bill(study: Study, plan: Plan, abilities: Abilities) -> str:

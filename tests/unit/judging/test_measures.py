@@ -315,9 +315,9 @@ def test_cost_is_the_price_of_the_nodes_for_a_million_operations() -> None:
     (priced,), (bare,) = with_derived([trial], study), with_derived([trial], made.study())
     assert priced.measures["cost_per_million_operations"] == pytest.approx(0.6)
     assert {"cost_per_million_operations", "cost_per_trial"}.isdisjoint(bare.measures)
-    assert trial.measured_span is not None
-    begun_s, ended_s = trial.measured_span
-    assert priced.measures["cost_per_trial"] == pytest.approx(3 * 0.36 * (ended_s - begun_s) / 3600)
+    measured = (PhaseTime(phase=Phase.MEASURE, entered_s=100.0, left_s=1900.0),)
+    (timed,) = with_derived([trial.model_copy(update={"phases": measured})], study)
+    assert timed.measures["cost_per_trial"] == pytest.approx(3 * 0.36 / 2)
 
 
 def test_the_share_of_failed_operations_is_of_those_that_ended() -> None:

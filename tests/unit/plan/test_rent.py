@@ -37,8 +37,8 @@ def test_the_most_is_the_starts_times_their_nodes_times_their_longest_life(tmp_p
     a_study, notes, refused = rented(tmp_path, cost=PRICE)
     blocks = a_study.design.starts
     hours = blocks * (2 + 4) * 2
-    assert notes[0] == f"{2 * blocks} starts of up to 4 rented nodes: {hours} node-hours at most, {hours * 0.1:g} USD"
-    assert notes[1] == "if the plan takes as long as expected, about 0.2 USD"
+    assert notes[0] == f"{2 * blocks} starts of up to 4 rented nodes: {hours} node-hours at most, {hours * 0.1:.2f} USD"
+    assert notes[1] == "if the plan takes as long as expected, about 0.20 USD"
     assert refused == []
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import stat
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.site.base import Refusal, Request
 from steelyard.site.ec2.cloud import Cloud
+from steelyard.site.ec2.instances import Image
 from steelyard.site.ec2.settings import Settings
 
 QUOTA: Final = "L-1216C47A"
@@ -52,15 +52,14 @@ async def architecture(cloud: Cloud, settings: Settings, request: Request | None
     return "x86_64" if "x86_64" in common else "arm64"
 
 
-def image_fits(settings: Settings, entry: Mapping[str, Any], architecture: str) -> None:
-    """Check an AMI as EC2 describes it. Raises LastingSiteError."""
-    if entry["Architecture"] != architecture:
+def image_fits(settings: Settings, image: Image, is_for: str, architecture: str) -> None:
+    """Check an AMI for one architecture. Raises LastingSiteError."""
+    if is_for != architecture:
         types = " and ".join(sorted(set(settings.types.values())))
-        raise LastingSiteError(f"{entry['ImageId']} is for {entry['Architecture']}, which {types} is not", "site.image")
-    root = [one for one in entry["BlockDeviceMappings"] if one["DeviceName"] == entry["RootDeviceName"]]
-    least_gb = max((one.get("Ebs", {}).get("VolumeSize", 0) for one in root), default=0)
+        raise LastingSiteError(f"{image.id} is for {is_for}, which {types} is not", "site.image")
+    least_gb = image.volumes.get(image.root, 0)
     if settings.volume_gb is not None and settings.volume_gb < least_gb:
-        what = f"{entry['ImageId']} needs {least_gb} GiB, and site.volume_gb is {settings.volume_gb}"
+        what = f"{image.id} needs {least_gb} GiB, and site.volume_gb is {settings.volume_gb}"
         raise LastingSiteError(what, f"site.volume_gb = {least_gb}, or leave it out")
 
 

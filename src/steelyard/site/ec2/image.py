@@ -52,8 +52,9 @@ async def of_settings(cloud: Cloud, settings: Settings, architecture: str) -> Im
         found = _only(await cloud.ask("describe_images", ImageIds=[settings.image]), settings.image)
     if found is None:
         return None
-    checks.image_fits(settings, found, architecture)
-    return _image(found)
+    fitting = _image(found)
+    checks.image_fits(settings, fitting, found["Architecture"], architecture)
+    return fitting
 
 
 async def base(cloud: Cloud, architecture: str) -> Image:
@@ -105,6 +106,5 @@ def _only(answer: Answer, wanted: str) -> dict[str, Any]:
 
 
 def _image(entry: dict[str, Any]) -> Image:
-    root = str(entry["RootDeviceName"])
-    volumes = [one["DeviceName"] for one in entry["BlockDeviceMappings"] if "Ebs" in one]
-    return Image(str(entry["ImageId"]), root, tuple(name for name in volumes if name != root))
+    volumes = {one["DeviceName"]: int(one["Ebs"]["VolumeSize"]) for one in entry["BlockDeviceMappings"] if "Ebs" in one}
+    return Image(str(entry["ImageId"]), str(entry["RootDeviceName"]), volumes)

@@ -48,12 +48,13 @@ RENEW: Final = f'echo "$(( $({UPTIME}) + $1 ))" > /run/steelyard/new && mv /run/
 
 @dataclass(frozen=True)
 class Image:
-    """An AMI, and the devices of its volumes."""
+    """An AMI and its volumes."""
 
     id: str
     root: str
-    devices: tuple[str, ...] = ()
-    """Devices other than that of the root volume."""
+    """Device of the root volume."""
+    volumes: Mapping[str, int]
+    """Size of each volume in GiB, by device."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,11 @@ def launch_words(
     settings: Settings, image: Image, node: Node, lease: str, own_tags: list[dict[str, str]], script: str
 ) -> dict[str, Any]:
     """The request for one instance. The same request again launches nothing again: its token is lease and node."""
-    root: dict[str, Any] = {"DeleteOnTermination": True, "VolumeType": settings.volume_type}
-    root |= {} if settings.volume_gb is None else {"VolumeSize": settings.volume_gb}
-    root |= {} if settings.volume_iops is None else {"Iops": settings.volume_iops}
-    others = [{"DeviceName": name, "Ebs": {"DeleteOnTermination": True}} for name in image.devices]
+    volumes: dict[str, dict[str, Any]] = {
+        device: {"DeleteOnTermination": True, "VolumeSize": size_gb} for device, size_gb in image.volumes.items()
+    }
+    chosen = {"VolumeType": settings.volume_type, "VolumeSize": settings.volume_gb, "Iops": settings.volume_iops}
+    volumes[image.root] |= {name: value for name, value in chosen.items() if value is not None}
     words: dict[str, Any] = {
         "ClientToken": f"{lease}-{node.name}",
         "ImageId": image.id,
@@ -112,7 +114,7 @@ def launch_words(
         "InstanceInitiatedShutdownBehavior": "terminate",
         "UserData": script,
         "MetadataOptions": {"HttpTokens": "required"},
-        "BlockDeviceMappings": [{"DeviceName": image.root, "Ebs": root}, *others],
+        "BlockDeviceMappings": [{"DeviceName": device, "Ebs": volume} for device, volume in volumes.items()],
         "TagSpecifications": [{"ResourceType": kind, "Tags": own_tags} for kind in ("instance", "volume")],
     }
     optional = {
