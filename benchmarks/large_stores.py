@@ -100,9 +100,9 @@ class Course(NamedTuple):
 
 FIRST: Final = Size(trials=1008, seconds=60, nodes=6)
 LARGEST: Final = {
-    "trials": Size(trials=10_000, seconds=20, nodes=3),
+    "trials": Size(trials=10_008, seconds=20, nodes=3),
     "nodes": Size(trials=24, seconds=60, nodes=1000),
-    "bytes": Size(trials=500, seconds=6_000, nodes=6),
+    "bytes": Size(trials=504, seconds=6_000, nodes=6),
 }
 COMMANDS: Final = ("status", "report", "verify")
 
@@ -111,7 +111,8 @@ def sizes_of(axis: str, scale: float) -> list[Size]:
     """Four sizes, each twice the one before, up to the largest times `scale`."""
     largest, field = LARGEST[axis], "seconds" if axis == "bytes" else axis
     most = getattr(largest, field) * scale
-    return [largest._replace(**{field: max(1, round(most / 2**by))}) for by in (3, 2, 1, 0)]
+    step = TREATMENTS if field == "trials" else 1
+    return [largest._replace(**{field: step * math.ceil(most / 2**by / step)}) for by in (3, 2, 1, 0)]
 
 
 def course(seed: int, seconds: int) -> Course:
@@ -124,10 +125,18 @@ def course(seed: int, seconds: int) -> Course:
         for operation in ("read", "update"):
             counts = [max(1, int(rng.expovariate(1 / 30) * (1 if step < 25 else 0.1))) for step in range(BUCKETS)]
             buckets = tuple((low, int(low * 1.008), count) for low, count in zip(lows, counts, strict=True))
-            tables += [Counts(operation, "ok", measure, buckets) for measure in ("response", "service")]
+            tables += [
+                Counts(operation=operation, outcome="ok", measure=measure, buckets=buckets)
+                for measure in ("response", "service")
+            ]
             operations += sum(counts)
         done = sum(count for table in tables[::2] for _, _, count in table.buckets)
-        records.append(Interval("measure", BEGUN_S + second, 1.0, done, done, 0, 0, 0.1, NO_SUMMARY, tuple(tables)))
+        records.append(
+            Interval(
+                phase="measure", t_s=BEGUN_S + second, seconds=1.0, sent=done, done=done, errors=0, backlog=0,
+                cpu_fraction=0.1, summary=NO_SUMMARY, counts=tuple(tables),
+            )
+        )  # fmt: skip
     ends = Done(
         phase="measure", first_sent_s=BEGUN_S, last_done_s=BEGUN_S + seconds, execution_ns=seconds * 10**9,
         operations=operations, errors=0, errors_by_kind={}, not_found=0, rows=0, cpu_ns=1000,
