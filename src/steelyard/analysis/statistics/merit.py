@@ -21,7 +21,7 @@ from steelyard.judging.measures import MILLION, counted_nodes
 from steelyard.model import power, responses
 from steelyard.model.cost import Cost
 from steelyard.model.estimate import Estimate
-from steelyard.model.responses.cost import NAME as PRICED
+from steelyard.model.responses.cost import PER_MILLION as PRICED
 from steelyard.model.study import Study
 from steelyard.model.trial import Attempt, TrialRecord
 
