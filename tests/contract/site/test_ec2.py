@@ -68,7 +68,7 @@ class TestEc2(SiteContract):
     module = "ec2"
     settings: ClassVar = SETTINGS
     same_addresses = False
-    kill_moments = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    kill_moments = (0.3, 0.6, 0.9)
 
     def remains(self, lease: Lease) -> list[str]:
         sockets = [str(path) for path in ssh_connection.control_folder().glob(f"{lease.id}*")]

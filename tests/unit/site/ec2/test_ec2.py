@@ -55,9 +55,8 @@ def test_a_launch_says_whose_it_is_and_that_it_goes_with_its_volumes() -> None:
         market="spot", placement_group="near", security_group_ids=("sg-1",),
     )  # fmt: skip
     own = instances.tags("5eedbee1", "0123", "2026-11-29T12:00:00+00:00", "n1")
-    words = instances.launch_words(
-        settings, Image(AMI, "/dev/xvda", {"/dev/xvda": 8, "/dev/sdb": 100}), NODE, "5eedbee1", own, "#!/bin/sh"
-    )
+    two = Image(AMI, "/dev/xvda", {"/dev/xvda": 8, "/dev/sdb": 100})
+    words = instances.launch_words(settings, two, NODE, "5eedbee1", own, "#!/bin/sh")
     assert words["ClientToken"] == "5eedbee1-n1"
     assert words["InstanceInitiatedShutdownBehavior"] == "terminate"
     assert [kind["ResourceType"] for kind in words["TagSpecifications"]] == ["instance", "volume"]
@@ -217,16 +216,8 @@ def test_an_instance_that_never_runs(ec2: Any, tmp_path: Path) -> None:
     )  # fmt: skip
     lease_records.make_nodes_folder(tmp_path, record.id)
     settings = Settings(region=REGION, image=AMI, reach="private")
-    launch = Launch(
-        Cloud(REGION),
-        settings,
-        tmp_path,
-        record,
-        Image(AMI, "/dev/sda1", {"/dev/sda1": 8}),
-        "0123",
-        60,
-        run_timeout_s=1,
-    )
+    small = Image(AMI, "/dev/sda1", {"/dev/sda1": 8})
+    launch = Launch(Cloud(REGION), settings, tmp_path, record, small, "0123", 60, run_timeout_s=1)
     stranger = Node("n2", "database", "", (), Path("n2"), commands=False)
     asyncio.run(launch.make_keys())
     asyncio.run(launch.ask_for([NODE]))
@@ -256,9 +247,8 @@ def test_an_image_is_baked_once(ec2: Any, tmp_path: Path) -> None:
                 words["TagSpecifications"] = kinds[:1]
             return super().call(operation, service, **words)
 
-    words = instances.launch_words(
-        Settings(), Image(base["ImageId"], "/dev/xvda", {"/dev/xvda": 8}), NODE, "5eedbee1", own, image.SCRIPT
-    )
+    debian = Image(base["ImageId"], "/dev/xvda", {"/dev/xvda": 8})
+    words = instances.launch_words(Settings(), debian, NODE, "5eedbee1", own, image.SCRIPT)
 
     async def bake() -> Image:
         baking = asyncio.ensure_future(image.bake(Plain(REGION), words, image.name_of("x86_64"), own))
