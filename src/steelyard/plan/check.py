@@ -21,6 +21,7 @@ from steelyard.plan import (
     Machine,
     PlanEstimate,
     Resolution,
+    disruptions,
     empty_tables,
     growth,
     load_feasibility,
@@ -130,6 +131,7 @@ def notes(plan: Plan, examined: preflight.Preflight, abilities: Abilities, whole
     yield from load_feasibility.notes(plan, history, cores, abilities)
     yield from processor_quotas.notes(plan, cores, abilities)
     yield from growth.notes(study, plan, cores, abilities)
+    yield from disruptions.notes(plan)
     yield from part_notes.notes(study, plan, cores, abilities)
     yield from empty_tables.notes(study, plan, abilities)
     yield from load_feasibility.doubtful_percentiles(study, plan, cores, abilities)
