@@ -15,6 +15,7 @@ from steelyard.model.client import Client
 from steelyard.model.cost import Cost
 from steelyard.model.demand import Demand
 from steelyard.model.derived import DerivedLevel
+from steelyard.model.disruption import DisruptionChoice
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load, LoadPhase
 from steelyard.model.named_level import NamedLevel
@@ -62,6 +63,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "link": LinkChoice,
     "load_site": LoadSiteChoice,
     "policy": PolicyChoice,
+    "disruption": DisruptionChoice,
     "derived.NAME": DerivedLevel,
     "levels.FACTOR.LEVEL": NamedLevel,
     "design": Design,
@@ -71,7 +73,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "cost": Cost,
     "limits": Limits,
 }
-HARD_SHOWN = ("site", "load", "client", "data", "node", "link", "load_site", "policy")
+HARD_SHOWN = ("site", "load", "client", "data", "node", "link", "load_site", "policy", "disruption")
 """Tables of which each key says what it varies over."""
 LISTS = ("load.phases",)
 """Tables that may occur several times."""
@@ -85,6 +87,7 @@ PURPOSE = {
     "site `ssh` or from this machine (`local`, with mode loopback), and containers of site `docker` from this machine. "
     "Databases on this machine with load nodes elsewhere are refused.",
     "policy": f"{inspect.getdoc(PolicyChoice)} See [grow a cluster under load](../howto/grow-a-cluster-under-load.md).",
+    "disruption": f"{inspect.getdoc(DisruptionChoice)} See [measure a failure](../howto/measure-a-failure.md).",
     "load": f"{inspect.getdoc(Load)} Schedule `search`: [find the highest rate](../howto/find-the-highest-rate.md).",
     "client": f"{inspect.getdoc(Client)} Systems that speak {OF_PROTOCOLS}. A study that sets "
     "one which the protocol lacks to another value than its default is refused. They may also stand in `[load]`. "
@@ -150,8 +153,8 @@ load.threads = [1, 8]
 
 ## Factors
 
-`[factors]` maps a field to its levels. Any field of `site`, `system`, `workload`, `load`, `data`, `node`, `link`
-and `policy` can be a factor, by its dotted name. Short names: """
+`[factors]` maps a field to its levels. Any field of `site`, `system`, `workload`, `load`, `data`, `node`, `link`,
+`policy` and `disruption` can be a factor, by its dotted name. Short names: """
 FACTORS = """.
 
 In TOML a key cannot be both a value and a table. So if there is `workload = [...]`, write the longer key in quotes:

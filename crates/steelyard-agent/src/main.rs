@@ -5,6 +5,7 @@ mod clock_command;
 mod cql_command;
 mod cql_json;
 mod cql_watch;
+mod disrupt;
 mod enter;
 mod exit;
 mod files;
@@ -67,6 +68,8 @@ enum Command {
     Files(files::Arguments),
     /// Kill every process of a lease.
     Sweep(sweep::Arguments),
+    /// Disturb this node for a limited time, and let go whatever happens.
+    Disrupt(disrupt::Arguments),
     /// Print the wall clock for each line of standard input.
     Clock(clock_command::Arguments),
     /// Measure round-trip times to another node.
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Command::Keep(arguments) => keep::run(&arguments),
         Command::Files(arguments) => files::run(&arguments),
         Command::Sweep(arguments) => sweep::run(&arguments),
+        Command::Disrupt(arguments) => disrupt::run(&arguments),
         Command::Clock(arguments) => clock_command::run(&arguments),
         Command::Rtt(arguments) => rtt::run(&arguments),
         Command::Gauge(arguments) => gauge::run(&arguments),

@@ -1,16 +1,19 @@
 //! Processes of this machine as /proc describes them: by id and start time, so that a reused id is never taken for one.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde::{Deserialize, Serialize};
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const POLL: Duration = Duration::from_millis(10);
 
 /// A process that no other one can be taken for, as long as this machine runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Process {
     pub pid: u32,
     /// Clock ticks from boot to its start.
@@ -45,6 +48,12 @@ impl Status {
             parent,
             started_ticks,
         })
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.pid, self.started_ticks)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `sweep`: ends every process of a lease on this node, found by the mark in its environment.
+//! `sweep`: ends every process of a lease on this node, found by the mark in its environment, and every disruption.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::disrupt;
 use crate::exit::Exit;
 use crate::process::{Process, has_variable, ids, with_ancestors};
 
 /// The variable that every process of a lease inherits.
-const MARK: &str = "STEELYARD_LEASE";
+pub(crate) const MARK: &str = "STEELYARD_LEASE";
 /// Looks in a row that must find nothing: a process may have forked while the list of processes was read.
 const EMPTY_LOOKS: u32 = 2;
 const PAUSE: Duration = Duration::from_millis(20);
@@ -38,6 +39,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         println!("{}", json!({"pids": pids}));
         return Ok(());
     }
+    // First, as the end of its processes leaves the record of a disruption.
+    disrupt::heal(&arguments.lease).map_err(|error| format!("sweep: cannot end a disruption: {error}"))?;
     let deadline = Instant::now() + LIMIT;
     let mut killed = BTreeSet::new();
     let mut empty_looks = 0;

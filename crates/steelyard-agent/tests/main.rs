@@ -1,6 +1,7 @@
 //! Integration tests of the agent, as a program, in one program, so that they are linked once.
 
 mod clock;
+mod disrupt;
 mod enter;
 mod files;
 mod gauge;

@@ -54,19 +54,19 @@ class Seconds(NamedTuple):
     """Operations answered without error."""
     response_ms_mean: Sequence[float]
     """Of those answered; infinite where none was."""
+    failed: Sequence[float]
+    """Operations that became due and failed."""
+    errors: Sequence[float]
+    """Operations that failed, by the second in which they did."""
 
 
 def scaling_measures(record: TrialRecord, intervals: Iterable[Interval]) -> dict[str, float]:
     """Every measure that a trial has, by name, from its record and the intervals of its measured phases. What did not
     happen (no scale-out, a join that was not completed, a response time that was never stable) has no measure."""
     counted = [interval for interval in intervals if interval.counts]
-    if not counted or record.search is not None:
-        return {}
-    zero_s = min(interval.t_s for interval in counted) if record.scaling is None else record.scaling.begun_s
-    if (
-        max(interval.t_s for interval in counted) - zero_s > LONGEST_S
-        or max(interval.seconds for interval in counted) > LONGEST_INTERVAL_S
-    ):
+    first_s = min((interval.t_s for interval in counted), default=0.0)
+    zero_s = first_s if record.scaling is None else record.scaling.begun_s
+    if record.search is not None or not has_seconds(counted, zero_s):
         return {}
     seconds = by_second(counted, zero_s)
     outs = [activity for activity in record.activities if activity.kind == "scale-out"]
@@ -85,16 +85,23 @@ def scaling_measures(record: TrialRecord, intervals: Iterable[Interval]) -> dict
         stable_s = time_to_stability_s(seconds.response_ms_mean[:until], begun_s, last_s)
         values["time_to_stability_s"] = stable_s
         settled_s = None if stable_s is None else last_s + stable_s
-    values["lost_operations"] = _lost(record, seconds, begun_s, settled_s)
-    values["excess_response_ms_s"] = _excess(seconds.response_ms_mean, begun_s, settled_s)
+    values["lost_operations"] = lost(record, seconds, begun_s, settled_s)
+    values["excess_response_ms_s"] = excess(seconds.response_ms_mean, begun_s, settled_s)
     return {name: value for name, value in values.items() if value is not None}
+
+
+def has_seconds(counted: Sequence[Interval], zero_s: float) -> bool:
+    """Whether there are intervals since `zero_s`, and measures of seconds can be taken of them."""
+    last_s = max((interval.t_s for interval in counted), default=math.inf)
+    longest_s = max((interval.seconds for interval in counted), default=math.inf)
+    return longest_s <= LONGEST_INTERVAL_S and last_s - zero_s <= LONGEST_S
 
 
 def by_second(intervals: Sequence[Interval], zero_s: float) -> Seconds:
     """The seconds since `zero_s` until the end of the last interval. When an operation was due follows from its
     response time."""
     length = math.ceil(max(interval.t_s + interval.seconds for interval in intervals) - zero_s)
-    due, answered, answer_ms = ([0.0] * max(1, length) for _ in range(3))
+    due, answered, answer_ms, failed, errors = ([0.0] * max(1, length) for _ in range(5))
     for interval in intervals:
         begun_s, ended_s = interval.t_s - zero_s, interval.t_s + interval.seconds - zero_s
         count = twice_ns = 0
@@ -106,10 +113,13 @@ def by_second(intervals: Sequence[Interval], zero_s: float) -> Seconds:
                 _spread(due, begun_s - response_s, ended_s - response_s, n)
                 if counts.outcome in ANSWERED:
                     count, twice_ns = count + n, twice_ns + (low + high) * n
+                else:
+                    _spread(failed, begun_s - response_s, ended_s - response_s, n)
+                    _spread(errors, begun_s, ended_s, n)
         _spread(answered, begun_s, ended_s, count)
         _spread(answer_ms, begun_s, ended_s, twice_ns / 2 / NS_PER_MS)
     means = [total / n if n > 0 else math.inf for total, n in zip(answer_ms, answered, strict=True)]
-    return Seconds(due, answered, means)
+    return Seconds(due, answered, means, failed, errors)
 
 
 def _spread(series: list[float], from_s: float, to_s: float, amount: float) -> None:
@@ -155,7 +165,7 @@ def time_to_stability_s(response_ms: Sequence[float], begun_s: float, arrived_s:
     return None
 
 
-def _lost(record: TrialRecord, seconds: Seconds, begun_s: float, settled_s: float | None) -> float | None:
+def lost(record: TrialRecord, seconds: Seconds, begun_s: float, settled_s: float | None) -> float | None:
     """Operations by which answers fell behind what was due, at most; of a closed loop, behind the mean throughput
     before the first activity, until the response time was stable."""
     load = record.settings.stated_load
@@ -170,7 +180,7 @@ def _lost(record: TrialRecord, seconds: Seconds, begun_s: float, settled_s: floa
     return greatest_rise(usual - n for n in seconds.answered[math.floor(begun_s) : math.ceil(settled_s)])
 
 
-def _excess(response_ms: Sequence[float], begun_s: float, settled_s: float | None) -> float | None:
+def excess(response_ms: Sequence[float], begun_s: float, settled_s: float | None) -> float | None:
     """Area of the response time over its median before the first activity, from then on until it was stable. A second
     without an answer counts as the one before it."""
     before = [ms for ms in response_ms[: math.floor(min(begun_s, len(response_ms)))] if math.isfinite(ms)]

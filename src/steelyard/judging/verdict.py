@@ -18,14 +18,15 @@ from steelyard.judging.background_load import (
     longest_gap_s,
     steal_fraction,
 )
+from steelyard.judging.disruptions import affected, outside
 from steelyard.judging.membership import ALWAYS, Span, in_service, spans
 from steelyard.judging.trial_responses import merged, quantile_ms
 from steelyard.model import histogram
-from steelyard.model.activity import Activity
+from steelyard.model.activity import Activity, Disrupted
 from steelyard.model.calibration import Calibration
 from steelyard.model.load import Load
 from steelyard.model.moved_frames import MovedFrames
-from steelyard.model.outcome import Outcome
+from steelyard.model.outcome import ANSWERED, Outcome, is_error
 from steelyard.model.sample import Sample
 from steelyard.model.scaling import Scaling
 from steelyard.model.search import SearchResult
@@ -77,6 +78,15 @@ class Evidence:
     """Changes of the cluster's size."""
     scaling: Scaling | None = None
     """What the scaling policy saw and said."""
+    disruptions: Sequence[Disrupted] = ()
+    """Disruptions of nodes."""
+    let_go: Mapping[tuple[str, str], Sequence[Span]] = field(default_factory=dict)
+    """Probe and node to the times in which nothing was expected of it, as its server was down."""
+
+    @property
+    def calm(self) -> Sequence[Interval]:
+        """Intervals without those in which errors are the result of a disruption."""
+        return outside(self.intervals, affected(self.disruptions, self.load.timeout_ms))
 
 
 def command_to_calibrate(notes: Iterable[str]) -> str:
@@ -196,15 +206,17 @@ def used_ceiling_fraction(evidence: Evidence) -> float | None:
 
 
 def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
-    operations = sum(done.operations for done in evidence.dones)
-    errors = sum(done.errors for done in evidence.dones)
+    kinds, operations = _outcomes(evidence)
+    errors = sum(kinds.values())
     everything = operations + errors
     missing = sum(done.not_found for done in evidence.dones)
-    wrong = sum(done.errors_by_kind.get(Outcome.INVALID, 0) for done in evidence.dones)
+    if evidence.disruptions:
+        missing = min(missing, _count(evidence.calm, (Outcome.NOT_FOUND,)))
+    wrong = kinds.get(Outcome.INVALID, 0)
     asked = evidence.load.operations if evidence.load.duration_s is None else None
     of_all = "of operations"
     reasons = [
-        *over(ReasonKind.ERRORS, _share(errors, everything), limits.error_fraction, of_all, _errors(evidence)),
+        *over(ReasonKind.ERRORS, _share(errors, everything), limits.error_fraction, of_all, _errors(evidence, kinds)),
         *over(
             ReasonKind.NOT_FOUND, _share(missing, operations), limits.not_found_fraction, of_all,
             f"{missing} reads of keys that must exist returned no row",
@@ -217,7 +229,7 @@ def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
     if asked is None:
         return reasons
     # Operations that were never sent count under RATE.
-    ended = everything + sum(done.unsent for done in evidence.dones)
+    ended = sum(done.operations + done.errors + done.unsent for done in evidence.dones)
     return [*reasons, *over(ReasonKind.INCOMPLETE, ended, asked, "operations")]
 
 
@@ -225,12 +237,27 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _errors(evidence: Evidence) -> str:
+def _outcomes(evidence: Evidence) -> tuple[dict[str, int], int]:
+    """Errors by kind, and the number of operations without error: of a trial that was disrupted, of the seconds without
+    a disruption."""
+    if not evidence.disruptions:
+        kinds: dict[str, int] = {}
+        for done in evidence.dones:
+            for kind, count in done.errors_by_kind.items():
+                kinds[kind] = kinds.get(kind, 0) + count
+        return kinds, sum(done.operations for done in evidence.dones)
+    calm = evidence.calm
+    seen = {counts.outcome for interval in calm for counts in interval.counts}
+    failed = {outcome: _count(calm, (outcome,)) for outcome in sorted(seen) if is_error(outcome)}
+    return {outcome: number for outcome, number in failed.items() if number}, _count(calm, ANSWERED)
+
+
+def _count(intervals: Sequence[Interval], outcomes: Sequence[str]) -> int:
+    return histogram.total(merged(intervals, "response", outcomes))
+
+
+def _errors(evidence: Evidence, kinds: Mapping[str, int]) -> str:
     """Errors by kind, with the servers' messages."""
-    kinds: dict[str, int] = {}
-    for done in evidence.dones:
-        for kind, count in done.errors_by_kind.items():
-            kinds[kind] = kinds.get(kind, 0) + count
     detail = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     messages = {text for done in evidence.dones for texts in done.error_texts.values() for text in texts}
     return detail + (SAID + "; ".join(sorted(messages)) if messages else "")
@@ -247,9 +274,16 @@ def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
         if node in served and served[node].begun_s > -math.inf and times_s:
             # Instruments that read the server of a joiner begin when it serves.
             span = span.within(Span(min(times_s), ended_s))
-        gap_s = longest_gap_s(times_s, *span)
+        gap_s = max(longest_gap_s(times_s, *part) for part in _without(span, evidence.let_go.get((probe, node), ())))
         reasons += over(ReasonKind.PROBE_GAP, gap_s, limits.probe_gap_s, "s", f"{probe} on {node}")
     return reasons
+
+
+def _without(span: Span, gaps: Sequence[Span]) -> list[Span]:
+    """The parts of a span before, between and after gaps, which are in order of time."""
+    ends = [span.begun_s, *(gap.ended_s for gap in gaps)]
+    begins = [*(gap.begun_s for gap in gaps), span.ended_s]
+    return [Span(begun_s, ended_s).within(span) for begun_s, ended_s in zip(ends, begins, strict=True)]
 
 
 def _clocks(evidence: Evidence, limits: Limits) -> list[Reason]:
@@ -350,11 +384,11 @@ def _reading_commands(own: OwnTime) -> tuple[str, ...]:
 
 
 def _activities(evidence: Evidence) -> list[Reason]:
-    """SYSTEM_FAULT for each change of size that failed: a result, but not one of the treatment's size. One that the end
-    of the load left unfinished is none."""
+    """SYSTEM_FAULT for each change of size that failed: a result, but not one of the treatment's size; and for each
+    disruption from which nodes did not recover. One that the end of the load left unfinished is none."""
     return [
         Reason(kind=ReasonKind.SYSTEM_FAULT, detail=f"{activity.kind} of {', '.join(activity.nodes)}: {activity.error}")
-        for activity in evidence.activities
+        for activity in (*evidence.activities, *evidence.disruptions)
         if activity.outcome == "failed"
     ]
 

@@ -203,7 +203,7 @@ class Cluster:
         listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
         driving = self.engine.drive(order, self.loaders, taken, timeout_s)
-        await while_alive(driving, self.system, lambda: self.members.staying, (listening.check, self.readings.check))
+        await while_alive(driving, self.system, lambda: self.members.alive, (listening.check, self.readings.check))
 
     async def drive_by_words(
         self,
@@ -219,7 +219,7 @@ class Cluster:
         listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
         driving = engine.drive_by_words(order, self.loaders, taken, phases, timeout_s)
-        await while_alive(driving, self.system, lambda: self.members.staying, (listening.check, self.readings.check))
+        await while_alive(driving, self.system, lambda: self.members.alive, (listening.check, self.readings.check))
 
     async def read_clocks(self) -> dict[str, clocks.Reading]:
         """Clocks of the nodes that have one of their own; times from them are corrected by this reading from now on.
@@ -235,7 +235,7 @@ class Cluster:
 
     async def death(self) -> SystemFault | None:
         """The fault of the first dead node; None if there is none, or if the system does not notice."""
-        return await first_death(self.system, self.members.staying)
+        return await first_death(self.system, self.members.alive)
 
     async def healthy(self) -> bool:
         """Whether every node answers and sees all members, or does within HEALTH_TIMEOUT_S. With a join or a leave that
@@ -313,7 +313,7 @@ async def started(
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
         watched = await watched_nodes(system, (*cluster.databases, *cluster.loaders)) if probes else ()
         # Alike in all trials of a study, so that a control is watched as a cluster that grows.
-        alone = settings.policy.changes
+        alone = settings.ends_start
         offsets_s = {node: reading.offset_s for node, reading in (await clocks.read(cluster.reachable)).items()}
         first_reading_s = patience_of(*sites).first_reading_s
         async with watching(probes, watched, watcher, offsets_s, first_reading_s, alone=alone) as cluster.readings:

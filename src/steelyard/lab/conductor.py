@@ -350,7 +350,7 @@ class Conductor:
 
     async def _trials(self, cluster: Cluster, queue: deque[PlannedTrial]) -> None:
         """Run the trials of one start in order; a voided one goes to the end of the queue. Ends early if the system, a
-        probe or the link fails, if the cluster has changed its size, or if the session is to finish."""
+        probe or the link fails, if the trial has left another cluster, or if the session is to finish."""
         runner = TrialRunner(self.study, cluster, self.parts, self.watcher)
         limit = self.study.limits.attempts
         while queue:
@@ -369,7 +369,7 @@ class Conductor:
                 self.gate.attempted(record.verdict)
             self._sealed(record, number)
             broken = cluster.readings.failure is not None or cluster.link_failure is not None
-            if record.verdict.system_fault or broken or cluster.members.changed:
+            if record.verdict.system_fault or broken or cluster.members.changed or record.disruptions:
                 return
             if not settled([*attempts, record], limit):
                 reasons = "; ".join(short(reason) for reason in record.verdict.reasons)

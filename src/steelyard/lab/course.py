@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from steelyard.judging.background_load import OwnTime
 from steelyard.judging.trial_responses import joined, responses
+from steelyard.lab.disrupting import DisruptionInProgress
 from steelyard.lab.scaling import ScalingInProgress
 from steelyard.lab.search import SearchInProgress
-from steelyard.model.activity import Activity
+from steelyard.model.activity import Activity, Disrupted
 from steelyard.model.derived import Derived
 from steelyard.model.load import MEASURE, Load
 from steelyard.model.moved_frames import MovedFrames
@@ -39,6 +40,8 @@ class Course:
     """Threshold of the policy, if other trials gave it."""
     scaling: ScalingInProgress | None = None
     """Changes of the cluster's size."""
+    disrupting: DisruptionInProgress | None = None
+    """Disruptions of its nodes."""
     hello: Hello | None = None
     probed: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
     """Probe and node to their samples."""
@@ -70,6 +73,11 @@ class Course:
     def activities(self) -> tuple[Activity, ...]:
         """Changes of the cluster's size."""
         return () if self.scaling is None else tuple(self.scaling.activities)
+
+    @property
+    def disruptions(self) -> tuple[Disrupted, ...]:
+        """Disruptions of its nodes."""
+        return () if self.disrupting is None else tuple(self.disrupting.activities)
 
     @property
     def scaled(self) -> Scaling | None:

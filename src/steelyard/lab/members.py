@@ -21,6 +21,8 @@ class Members:
         self.leaving: tuple[Node, ...] = ()
         self.gone: tuple[Node, ...] = ()
         """Nodes that have left."""
+        self.down: tuple[str, ...] = ()
+        """Names of nodes that are expected not to answer, while they are disrupted."""
         self.changed = False
         """Whether a node has been started or has begun to leave since the start of the cluster."""
 
@@ -33,6 +35,11 @@ class Members:
     def staying(self) -> tuple[Node, ...]:
         """Nodes in service that stay, without those that are leaving."""
         return tuple(node for node in self.in_service if node not in self.leaving)
+
+    @property
+    def alive(self) -> tuple[Node, ...]:
+        """Nodes in service that stay and should be alive."""
+        return tuple(node for node in self.staying if node.name not in self.down)
 
     @property
     def unsettled(self) -> bool:

@@ -231,9 +231,18 @@ class ProbeProcesses:
             raise ProbeError(f"no node {missing} can run a command of the probe {probe.name}; nodes: {there}")
         return [(probe, replace(one, on=self._nodes.get(one.on_named, one.on))) for one in placements]
 
-    async def end(self, node: str | None = None) -> None:
-        """End the commands that read a node alone, or all."""
-        ending = [each for each in self._running if node is None or each[0].placement.speaks_of == (node,)]
+    async def end(
+        self, node: str | None = None, wanted: Callable[[Probe], bool] = lambda probe: True
+    ) -> set[Instrument]:
+        """End the commands of wanted probes that read a node alone, or all; returns the instruments, of which nothing
+        more is expected."""
+        ending = [
+            each
+            for each in self._running
+            if (node is None or each[0].placement.speaks_of == (node,)) and wanted(each[0].probe)
+        ]
+        gone = {(running.probe.name, of) for running, _ in ending for of in running.placement.speaks_of}
+        self._readings.gone |= gone
         # First the readers, to which a command that is ended here would have ended unasked.
         for _, reader in ending:
             reader.cancel()
@@ -244,6 +253,7 @@ class ProbeProcesses:
         ]
         await asyncio.gather(*(reader for _, reader in ending), return_exceptions=True)
         await asyncio.gather(*(end(running.process, END_GRACE_S) for running, _ in ending))
+        return gone
 
 
 async def _all_started(running: Sequence[_Running], readings: Readings, within_s: float) -> None:

@@ -26,7 +26,7 @@ from steelyard.model.plan import PlannedTrial
 from steelyard.model.policy import MOST_NODES
 from steelyard.model.scaling import LATEST_S, Desired, Scaling, Supply
 from steelyard.node.base import Node
-from steelyard.node.tasks import to_the_end, together
+from steelyard.node.tasks import alongside, to_the_end, together
 from steelyard.policy.base import History, Policy, ask_times, bounded, bounds, limit_words
 from steelyard.probe.base import Probe, ReadsWay
 from steelyard.system.base import Elastic, Footprint
@@ -86,23 +86,7 @@ class ScalingInProgress:
         if self._policy is None:
             await driving
             return
-        following = asyncio.ensure_future(self._follow())
-
-        async def drive() -> None:
-            try:
-                await driving
-            finally:
-                following.cancel()
-
-        async def follow() -> None:
-            # Cancelled by the end of the load, which is no error.
-            with contextlib.suppress(asyncio.CancelledError):
-                await following
-
-        try:
-            await together([drive(), follow()])
-        finally:
-            following.cancel()
+        await alongside(driving, self._follow())
 
     @property
     def sealed(self) -> Scaling | None:

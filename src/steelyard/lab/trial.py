@@ -23,6 +23,7 @@ from steelyard.judging import verdict as verdict_of
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import effective_load
+from steelyard.judging.disruptions import disruption_measures
 from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.scaling_measures import scaling_measures
 from steelyard.judging.trial_responses import responses
@@ -31,12 +32,14 @@ from steelyard.lab import capacity, clocks, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.course import Course
+from steelyard.lab.disrupting import DisruptionInProgress
 from steelyard.lab.parts import LabParts
 from steelyard.lab.scaling import ScalingInProgress
 from steelyard.lab.search import SearchInProgress
 from steelyard.model import power
 from steelyard.model.capacity import capacity_key
 from steelyard.model.derived import Derived
+from steelyard.model.disruption import NONE
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
@@ -149,6 +152,8 @@ class TrialRunner:
                 search=course.searched,
                 activities=course.activities,
                 scaling=course.scaled,
+                disruptions=course.disruptions,
+                let_go={} if course.disrupting is None else course.disrupting.let_go,
             ),
             self.study.limits,
         )
@@ -273,6 +278,8 @@ class TrialRunner:
         scaling = course.scaling = ScalingInProgress(
             cluster, planned, schema, self.watcher, policy, course.intervals, threshold
         )
+        disruption = self.parts.disruption(planned.settings) if planned.settings.disruption.disrupts else None
+        disrupting = course.disrupting = DisruptionInProgress(cluster, planned, self.watcher, disruption)
         for name in [one.trace for one in load.offered if one.trace is not None]:
             path = self.parts.plugins.file(name, "trace", "load.trace")
             course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))
@@ -286,6 +293,7 @@ class TrialRunner:
             first = self._take(course, node, record)
             if first is not None:
                 scaling.measuring(first.t_s)
+                disrupting.measuring(first.t_s)
                 if load.warm_up_s:
                     self.watcher.tell(PhaseEntered(Phase.MEASURE, limit_s, load.duration_s))
                     phases.passed(Phase.WARM_UP, begun_s, first.t_s)
@@ -299,7 +307,7 @@ class TrialRunner:
             if load.schedule == "search":
                 await self._search(course, load, driving, take)
             else:
-                await scaling.beside(cluster.drive(driving, take, limit_s + ENGINE_GRACE_S))
+                await disrupting.beside(scaling.beside(cluster.drive(driving, take, limit_s + ENGINE_GRACE_S)))
         ended = clocks.now(self.parts.wall_clock)
         ended_s, course.clock_step = ended.wall_s, begun.until(ended)
         after = census()
@@ -448,6 +456,7 @@ class TrialRunner:
                 "moved_frames": course.moved_frames,
                 "capacity": course.capacity,
                 "activities": course.activities,
+                "disruptions": course.disruptions,
                 "derived": course.threshold,
                 "scaling": course.scaled,
                 "search": None if course.search is None else course.search.search,
@@ -458,6 +467,8 @@ class TrialRunner:
         measures = measures_of(sealed, readings_of_samples(course.samples(idle=True)), self.cluster.facts)
         if not set(names_of(self.study)["policy"]) <= set(KEEPING):
             measures |= scaling_measures(sealed, course.measured())
+        if not set(names_of(self.study)["disruption"]) <= {NONE}:
+            measures |= disruption_measures(sealed, course.measured())
         return draft.seal(sealed.model_copy(update={"measures": measures}))
 
     def _versions(self, course: Course) -> dict[str, str]:

@@ -25,6 +25,8 @@ KILL_TIMEOUT_S = 20.0
 """Time limit for a killed process to disappear; beyond it, something (a dead disk, a debugger) holds it."""
 KILL_POLL_S = 0.02
 QUIET_LOOKS = 2
+DISRUPTIONS = Path(f"/dev/shm/steelyard-disruptions-{os.geteuid()}")
+"""Where `steelyard-agent disrupt` keeps its records (`crates/steelyard-agent/src/disrupt/record.rs`)."""
 MOST_DESCRIBED = 5
 LONGEST_COMMAND = 80
 """Characters of a command line in a message."""
@@ -101,7 +103,8 @@ async def kill(
     networks: Collection[Path] = (),
     timeout_s: float = KILL_TIMEOUT_S,
 ) -> None:
-    """End every process of a lease with SIGKILL and wait until it is gone. Raises SiteError after `timeout_s`.
+    """End every process of a lease with SIGKILL and wait until it is gone, and remove the records of its disruptions,
+    of which nothing is left to undo then. Raises SiteError after `timeout_s`.
 
     Two searches in a row must find nothing, because a process that is being started gets its mark only when it is
     executed."""
@@ -119,6 +122,8 @@ async def kill(
         for pid in alive:
             _kill_verified(pid, identity, cgroups, files)
         await asyncio.sleep(KILL_POLL_S)
+    for record in DISRUPTIONS.glob(f"{identity}.*.json"):
+        record.unlink(missing_ok=True)
 
 
 def _kill_verified(pid: int, identity: str, cgroups: Collection[Path], files: Collection[tuple[int, int]]) -> None:

@@ -29,6 +29,9 @@ ROUTED = "routed"
 LEAVING = "leaving"
 LEFT = "left"
 CLEANED = "cleaned"
+BEGAN = "began"
+HEALED = "healed"
+RECOVERED = "recovered"
 OF_JOIN: Final[Mapping[str, str]] = {
     LENT: "provisioning",
     STARTED: "preparing",
@@ -49,6 +52,8 @@ OF_LEAVE: Final[Mapping[str, str]] = {
 """Marks of a node that leaves, in order, each with the phase that it ends."""
 AFTER: Final[Mapping[str, str]] = {ROUTED: "discovery", CLEANED: "cleanup"}
 """Marks after the arrival, each with the phase that it ends; no part of the whole."""
+OF_DISRUPTION: Final = (BEGAN, HEALED, RECOVERED)
+"""Marks of a node that is disrupted, in order: it is, it is no more, it answers and sees all members again."""
 
 
 class Mark(Value):
@@ -60,8 +65,8 @@ class Mark(Value):
     node: str = ""
     """The node that it is of; empty for the cluster as a whole."""
     by: Literal["log", "seen", "load"] = "seen"
-    """Source, which determines the resolution: a line of the node's log (a millisecond of its clock), the conductor,
-    the load client."""
+    """Source, which determines the resolution: a line of the node's log or of the agent there (a millisecond of its
+    clock), the conductor, the load client."""
 
 
 class Activity(Value):
@@ -69,9 +74,9 @@ class Activity(Value):
 
     kind: Literal["scale-out", "scale-in"]
     nodes: tuple[str, ...]
-    """The nodes that join or leave, in order: one after the other."""
+    """The nodes that join or leave, in order: one after the other; the targets of a disruption."""
     cause: str
-    """Reason of the desired size, as the policy says it."""
+    """Reason of the desired size, as the policy says it; what a disruption is."""
     begun_s: Moment
     """When it began, seconds since the epoch: when its size was desired, or once the activity before had ended."""
     ended_s: Moment | None = None
@@ -83,3 +88,9 @@ class Activity(Value):
     """Bytes that each node received when it joined, or sent when it left, by node; without those unknown."""
     marks: tuple[Mark, ...] = ()
     """In order of time."""
+
+
+class Disrupted(Activity):
+    """One disruption of nodes of a running cluster: an activity that changes no size."""
+
+    kind: Literal["disruption"] = "disruption"  # type: ignore[assignment]  # no change of size is expected to be one

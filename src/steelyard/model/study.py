@@ -18,6 +18,7 @@ from pydantic import (
 from steelyard.model.cost import Cost
 from steelyard.model.demand import Demand
 from steelyard.model.derived import DerivedLevel
+from steelyard.model.disruption import DisruptionChoice
 from steelyard.model.file_format import FileFormat
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
@@ -44,6 +45,7 @@ ALIASES = {
     "workload": "workload.name",
     "link": "link.name",
     "policy": "policy.name",
+    "disruption": "disruption.name",
 }
 """Short factor names, which plans, stores and tables show."""
 
@@ -299,6 +301,7 @@ class Study(Value):
     link: LinkChoice = LinkChoice()
     load_site: LoadSiteChoice = LoadSiteChoice()
     policy: PolicyChoice = later(PolicyChoice())
+    disruption: DisruptionChoice = later(DisruptionChoice())
     derived: dict[str, DerivedLevel] = later({})
     """Names of thresholds that trials without a policy give, for `policy.threshold_of`."""
     server_warm_up: ServerWarmUp = ServerWarmUp()

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import ConfigDict, Field
 
-from steelyard.model.activity import Activity
+from steelyard.model.activity import Activity, Disrupted
 from steelyard.model.derived import Derived
 from steelyard.model.file_format import FileFormat
 from steelyard.model.load import MEASURE
@@ -219,6 +219,8 @@ class TrialRecord(Value):
     """Windows and result of the search, if the load is one."""
     activities: tuple[Activity, ...] = later(())
     """Changes of the cluster's size during the trial, in order of time."""
+    disruptions: tuple[Disrupted, ...] = later(())
+    """Disruptions of its nodes, in order of time."""
     scaling: Scaling | None = later(None)
     """What the scaling policy saw and said; None without one."""
     derived: Derived | None = later(None)

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ConfigDict, RootModel
 
+from steelyard.model.disruption import DisruptionChoice
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
 from steelyard.model.named_level import Level
@@ -21,7 +22,8 @@ from steelyard.model.value import Choice
 
 
 class TrialSettings(RootModel[dict[str, Any]]):
-    """Settings of one trial by section: site, system, workload, load, data, node, link, load_site, policy."""
+    """Settings of one trial by section: site, system, workload, load, data, node, link, load_site, policy,
+    disruption."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -75,6 +77,16 @@ class TrialSettings(RootModel[dict[str, Any]]):
         """The scaling policy; without a name the cluster keeps its size."""
         return PolicyChoice.model_validate(self._section("policy"))
 
+    @cached_property
+    def disruption(self) -> DisruptionChoice:
+        """The disruption; without a name there is none."""
+        return DisruptionChoice.model_validate(self._section("disruption"))
+
+    @property
+    def ends_start(self) -> bool:
+        """Whether a trial ends its start, as it leaves another cluster than it was given."""
+        return self.policy.changes or self.disruption.disrupts
+
     @property
     def most_nodes(self) -> int:
         """Number of database nodes that are lent: spares included. `site.nodes` is the size at the beginning."""
@@ -82,7 +94,7 @@ class TrialSettings(RootModel[dict[str, Any]]):
 
     def check(self) -> None:
         """Raises ValidationError if a section with which readers compute is refused: sections are read on first use."""
-        _ = self.site, self.node, self.stated_load, self.policy
+        _ = self.site, self.node, self.stated_load, self.policy, self.disruption
 
     @property
     def load_nodes(self) -> int:

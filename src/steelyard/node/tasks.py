@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -36,6 +36,28 @@ async def together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Re
     for task in failed:
         task.result()
     return [task.result() for task in tasks]
+
+
+async def alongside(driving: Awaitable[None], meanwhile: Coroutine[Any, Any, None]) -> None:
+    """Await what drives a load, and do something else until that is done or the load ends. The first error of either
+    wins."""
+    following = asyncio.ensure_future(meanwhile)
+
+    async def drive() -> None:
+        try:
+            await driving
+        finally:
+            following.cancel()
+
+    async def follow() -> None:
+        # Cancelled by the end of the load, which is no error.
+        with contextlib.suppress(asyncio.CancelledError):
+            await following
+
+    try:
+        await together([drive(), follow()])
+    finally:
+        following.cancel()
 
 
 async def to_the_end(coroutine: Coroutine[Any, Any, None]) -> None:

@@ -94,8 +94,7 @@ def estimate(
     trials_s: list[float] = []
     left_s = 0.0
     for trial in plan.trials:
-        # A trial that changes the size of its cluster ends its start.
-        start = trial.id if trial.settings.policy.changes else trial.start
+        start = trial.id if trial.settings.ends_start else trial.start
         if start not in starts:
             state = filled_state(trial.settings, abilities.shape(trial.settings).records)
             warm = warms_up(study.server_warm_up, abilities.system(trial.settings))

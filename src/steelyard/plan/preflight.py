@@ -18,7 +18,16 @@ from steelyard.model.trial import TrialRecord
 from steelyard.node import secrets
 from steelyard.node.folders import cache_folder
 from steelyard.node.machine import Machine, read_machine
-from steelyard.plan import empty_tables, engines, growth, load_feasibility, node_disks, processor_quotas, rent
+from steelyard.plan import (
+    disruptions,
+    empty_tables,
+    engines,
+    growth,
+    load_feasibility,
+    node_disks,
+    processor_quotas,
+    rent,
+)
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plan.changed_study import changes_refused
 from steelyard.plan.engines import refused_by_agent
@@ -129,6 +138,7 @@ def refusals(
         *processor_quotas.refusals(plan, abilities),
         *growth.refusals(study, plan, abilities),
         *rent.refusals(study, plan, abilities),
+        *disruptions.refusals(plan, abilities),
         *node_disks.refusals(plan, history, abilities),
         *empty_tables.refusals(study, plan, abilities),
         *engines.unspoken(plan, abilities),

@@ -35,7 +35,7 @@ from steelyard.model.errors import StudyError
 from steelyard.tomlfile.parse import parsed, text_of
 
 Model = TypeVar("Model", bound=BaseModel)
-SEAMS = ("site", "system", "workload", "engine", "probe", "policy")
+SEAMS = ("site", "system", "workload", "engine", "probe", "policy", "disruption")
 HOWTO = {
     "site": "docs/howto/add-a-site.md",
     "system": "docs/howto/add-a-system.md",
@@ -43,10 +43,11 @@ HOWTO = {
     "engine": "docs/howto/add-an-engine.md",
     "probe": "docs/howto/add-a-probe.md",
     "policy": "docs/howto/add-a-policy.md",
+    "disruption": "docs/howto/add-a-disruption.md",
     "link": "docs/howto/measure-over-other-links.md",
 }
 """The page on how to write a plug-in of a seam, or a file of named values."""
-WITH_SETTINGS = ("site", "system", "workload", "policy")
+WITH_SETTINGS = ("site", "system", "workload", "policy", "disruption")
 WORKLOAD_FILE, PYTHON_FILE = ".toml", ".py"
 MOST_BYTES = 4_000_000
 """Size of a plug-in's file above which it is not read."""

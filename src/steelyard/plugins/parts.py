@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from steelyard.disruption.base import Disruption
 from steelyard.engine.base import Engine
 from steelyard.judging.settings_hash import canonical
+from steelyard.model.disruption import DisruptionChoice
 from steelyard.model.study import LoadSiteChoice, SiteChoice
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Choice
@@ -86,6 +88,16 @@ class Parts:
         name = settings.policy.name
         key = ("policy", canonical(settings.part("policy", "site", "load", "node")), threshold)
         return self.once(key, lambda: policy_of(settings, self.plugins.find("policy", name), threshold))
+
+    def disruption(self, settings: TrialSettings) -> Disruption:
+        """The disruption of a trial that has one."""
+
+        def make() -> Disruption:
+            module, own = self._chosen("disruption", settings, DisruptionChoice)
+            disruption: Disruption = module.create(own)
+            return disruption
+
+        return self.once(("disruption", canonical(settings.part("disruption"))), make)
 
     def engine(self, settings: TrialSettings) -> Engine:
         """The engine that drives the load."""

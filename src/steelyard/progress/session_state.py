@@ -138,6 +138,8 @@ def activity_words(event: ActivityBegan | ActivityEnded) -> str:
     if isinstance(event, ActivityBegan):
         return f"{what} begins ({event.cause})"
     match event.outcome:
+        case "done" if event.kind == "disruption":
+            return f"{listed(event.nodes)} recovered"
         case "done":
             return f"{listed(event.nodes)} {'left' if event.kind == 'scale-in' else 'joined'}"
         case "unfinished":

@@ -28,7 +28,9 @@ from steelyard.events.kept import (
 )
 from steelyard.heavy import pl
 from steelyard.judging.activity_phases import WAITING, phases
+from steelyard.judging.disruptions import marked_s
 from steelyard.judging.membership import sizes
+from steelyard.model.activity import HEALED
 from steelyard.model.histogram import Bucket, total
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, POPULATE, SEARCH_SETTLE, WARM_UP, LoadPhase, Offered
 from steelyard.model.outcome import ANSWERED
@@ -348,7 +350,12 @@ def _phases(record: TrialRecord, begun_s: float, seconds: float) -> tuple[Course
         CourseSpan(_called(one.name, one.node), max(one.from_s - begun_s, 0.0), min(one.to_s - begun_s, seconds))
         for one in every
     ]
-    return tuple(span for span in within if span.from_s < span.to_s)
+    disrupted = [
+        CourseSpan(activity.cause, max(activity.begun_s - begun_s, 0.0), min(healed_s - begun_s, seconds))
+        for activity in record.disruptions
+        if (healed_s := marked_s(activity, HEALED)) is not None
+    ]
+    return tuple(span for span in (*within, *disrupted) if span.from_s < span.to_s)
 
 
 def _nodes(record: TrialRecord, begun_s: float, seconds: float) -> tuple[tuple[float, int], ...]:

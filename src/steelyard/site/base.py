@@ -239,6 +239,14 @@ divide."""
 
 
 @runtime_checkable
+class ChargesPrograms(Protocol):
+    """Ability: charges every program on a database node to the node, by its control groups. Without it, what is started
+    there to use its processor or memory would be taken for another program's."""
+
+    charges_programs: bool
+
+
+@runtime_checkable
 class DescribesCpuLimits(Protocol):
     """Ability: names its enforcement of `node.cpus`, which differs between sites."""
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from steelyard.model.client import held
+from steelyard.model.disruption import DisruptionChoice
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
 from steelyard.model.named_level import Level
@@ -30,13 +31,19 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "link": LinkChoice,
     "load_site": LoadSiteChoice,
     "policy": PolicyChoice,
+    "disruption": DisruptionChoice,
 }
 """Tables whose fields can be factors, in the order of complete settings."""
 
-SEAMS = {"site": "site", "system": "system", "workload": "workload", "load_site": "site", "policy": "policy"}
+SEAMS = {
+    "site": "site", "system": "system", "workload": "workload", "load_site": "site", "policy": "policy",
+    "disruption": "disruption",
+}  # fmt: skip
 """Sections whose other keys are settings of a plug-in, and the seam whose plug-in it is."""
-FIXED_AT_START = ("site", "system", "data", "node", "link", "load_site", "policy")
+FIXED_AT_START = ("site", "system", "data", "node", "link", "load_site", "policy", "disruption")
 """Sections whose hard fields distinguish a start from others."""
+OF_CONTROLS = ("policy", "disruption")
+"""Sections that need not name a plug-in: a control then names none, and has none of the settings of others."""
 
 
 def dotted(factor: str) -> str:
@@ -91,16 +98,16 @@ def exists(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) ->
 def hard(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> bool:
     """Whether a change of the factor needs a new cluster.
 
-    For `load` only the engine does, for `site`, `data`, `node`, `link`, `load_site` and `policy` every field does. A
-    system's settings do unless their field is marked `easy`; a workload's do not unless their field is marked `easy:
-    False`.
+    For `load` only the engine does, for `site`, `data`, `node`, `link`, `load_site`, `policy` and `disruption` every
+    field does. A system's settings do unless their field is marked `easy`; a workload's do not unless their field is
+    marked `easy: False`.
     """
     section, _, rest = dotted(factor).partition(".")
     if rest == "engine" and section == "load":
         return True
     if section == "load" or dotted(factor) == "workload.name":
         return False
-    if section in ("data", "node", "link", "load_site", "policy") or rest in SECTIONS[section].model_fields:
+    if section in ("data", "node", "link", "load_site", *OF_CONTROLS) or rest in SECTIONS[section].model_fields:
         return True
     default = section == "workload"
     fields = [lookup(settings_model(plugins, section, name), rest.split(".")) for name in names.get(section, ())]

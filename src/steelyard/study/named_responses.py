@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from pydantic import ValidationError
 
 from steelyard.model import power, responses
+from steelyard.model.disruption import NONE
 from steelyard.model.errors import StudyError
 from steelyard.model.policy import KEEPING
 from steelyard.model.response import Response
-from steelyard.model.responses import cost, energy, scaling
+from steelyard.model.responses import cost, disruption, energy, scaling
 from steelyard.model.study import Study
 from steelyard.plugins.find import Plugins
 from steelyard.study.fields import names_of
@@ -67,7 +68,11 @@ def _lacks(study: Study, response: Response, plugins: Plugins) -> Iterator[str]:
             yield "needs the power of an idle node: set measure_idle_s, or declare cost.node_watts_idle"
     if measure is not None and measure.above_idle and not study.measure_idle_s and study.cost.gain_error_percent:
         yield "needs an idle that the meter itself has read, because of cost.gain_error_percent: set measure_idle_s"
-    if response in scaling.RESPONSES and set(names_of(study)["policy"]) <= set(KEEPING):
+    disrupts = not set(names_of(study)["disruption"]) <= {NONE}
+    if response in disruption.RESPONSES and not disrupts:
+        yield "needs a disruption: choose disruption.name"
+    shared = disrupts and response.name in disruption.SHARED
+    if response in scaling.RESPONSES and set(names_of(study)["policy"]) <= set(KEEPING) and not shared:
         yield "needs a cluster that may change its size: choose policy.name"
     if response in scaling.OF_DEMAND and study.analysis.demand is None:
         yield "needs the operations per second that each size carries: declare analysis.demand"

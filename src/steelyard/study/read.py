@@ -19,7 +19,7 @@ from steelyard.model.named_level import Level, level_key
 from steelyard.model.study import ALIASES, Study
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins, how_to_add
-from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_of, short
+from steelyard.study.fields import OF_CONTROLS, SEAMS, SECTIONS, allowed_factors, dotted, exists, names_of, short
 from steelyard.study.level_tables import as_written, cross, normalise
 from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields, places_of
 from steelyard.study.missing import settings_model, without_missing
@@ -89,11 +89,12 @@ def read_text(
         tables = tables_of(study)
     named = _subtables_named(tables) if study is None else names_of(study)
     _, problems = complete(tables, {}, plugins, named)
-    # Which policies a study names is known of a whole one only: until then a setting of one may be that of another.
+    # Which policies a study names is known of a whole one only: until then a setting of one may be that of another;
+    # so for disruptions.
     certain = [
         error
         for error in problems
-        if study is not None or not error.key.startswith("policy.") or error.key == "policy.name"
+        if study is not None or error.key.partition(".")[0] not in OF_CONTROLS or error.key.endswith(".name")
     ]
     errors += [error for error in certain if error.key.partition(".")[0] in tables]
     errors += _unknown_plugins(raw, plugins)

@@ -11,7 +11,7 @@ from steelyard.model.client import Client
 from steelyard.model.study import Study
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins
-from steelyard.study.fields import SEAMS, SECTIONS
+from steelyard.study.fields import OF_CONTROLS, SEAMS, SECTIONS
 
 REF = "#/$defs/"
 PATH = "Path of a plug-in's Python file, or of a workload's TOML file."
@@ -34,9 +34,9 @@ def schema() -> dict[str, Any]:
         for name in names:
             definitions[f"{section}:{name}"] = _plugin(section, name, definitions)
         choices = [{"$ref": f"{REF}{section}:{name}"} for name in names] + [_by_path(SECTIONS[section])]
-        choices += [_of_several(SECTIONS[section])] if section == "policy" else []
+        choices += [_of_several(SECTIONS[section])] if section in OF_CONTROLS else []
         document["properties"][section] = {"anyOf": choices} | _default(document["properties"][section])
-    for unused in ("Choice", "SiteChoice", "LoadSiteChoice", "PolicyChoice"):
+    for unused in ("Choice", "SiteChoice", "LoadSiteChoice", "PolicyChoice", "DisruptionChoice"):
         definitions.pop(unused, None)
     document["properties"]["probe"] |= _of_probes(definitions)
     definitions["Levels"] = _nested({"type": "array", "items": LEVEL, "minItems": 1}, "Levels")

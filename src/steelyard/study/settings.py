@@ -20,12 +20,12 @@ from steelyard.model.study import SAME_FACTOR, Study
 from steelyard.plugins.find import Plugins, how_to_add
 from steelyard.plugins.find import names as names_of_plugins
 from steelyard.study import links, profiles
-from steelyard.study.fields import FIXED_AT_START, SEAMS, SECTIONS, dotted, hard, names_of, put
+from steelyard.study.fields import FIXED_AT_START, OF_CONTROLS, SEAMS, SECTIONS, dotted, hard, names_of, put
 from steelyard.study.missing import misspelt, settings_model
 from steelyard.tomlfile.problems import from_validation, problem
 from steelyard.tomlfile.validated import validated
 
-UNNAMED: Mapping[str, str] = {"load_site": "", "policy": NONE}
+UNNAMED: Mapping[str, str] = {"load_site": "", **dict.fromkeys(OF_CONTROLS, NONE)}
 """Sections that need not name a plug-in, and which they then have; empty: none."""
 NO_PLUGINS_NAMED: Mapping[str, Sequence[str]] = {}
 
@@ -36,9 +36,9 @@ def settings_of(
     plugins: Plugins | None = None,
     named: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """Complete settings under a treatment: site, system, workload, load, data, node, link, load_site, and
-    policy where there is one. `named`:
-    the plug-ins that the study names, if known already. Raises StudyError if not valid."""
+    """Complete settings under a treatment: site, system, workload, load, data, node, link, load_site, and policy and
+    disruption where there is one. `named`: the plug-ins that the study names, if known already. Raises StudyError if
+    not valid."""
     fields = study.fields_of(treatment)
     settings, errors = complete(tables_of(study), fields, plugins or Plugins(), named or names_of(study))
     if errors:
@@ -81,14 +81,15 @@ def complete(
         name = table.get("name", UNNAMED.get(section))
         if section in SEAMS and isinstance(name, str):
             rest = {key: item for key, item in table.items() if key not in own}
-            if section == "policy":
-                rest = _without_others(rest, name, named.get(section, ()), plugins)
+            if section in OF_CONTROLS:
+                rest = _without_others(section, rest, name, named.get(section, ()), plugins)
             settings[section] |= _plugin_settings(plugins, section, name, rest, errors)
     errors += [*misspelt(settings), *_load_nodes_twice(settings)]
     if settings["policy"].get("name") == STATIC_MAX:
         settings["site"] |= {"nodes": settings["policy"]["max_nodes"]}
-    if "name" not in settings["policy"]:
-        del settings["policy"]  # as in settings written before there were policies: ids hash them
+    for section in OF_CONTROLS:
+        if "name" not in settings[section]:
+            del settings[section]  # as in settings written before there were such sections: ids hash them
     return _with_beginning_of_limits(settings, _own_processors(changed, plugins)), errors
 
 
@@ -171,7 +172,7 @@ def _plugin_settings(
         return {}
     unknown = [] if model.model_config.get("extra") == "allow" else [key for key in table if key not in _keys(model)]
     errors += [
-        (_of_other_policy(key, table[key], name, plugins) if section == "policy" else None)
+        (_of_another(section, key, table[key], name, plugins) if section in OF_CONTROLS else None)
         or problem(f"{section}.{key}", table[key], "no such key", (*own, *_keys(model)))
         for key in unknown
     ]
@@ -179,27 +180,30 @@ def _plugin_settings(
     return _validated(known, section, model, errors, own)
 
 
-def _of_other_policy(key: str, read: object, name: str, plugins: Plugins) -> StudyError | None:
-    """The error of a key that is a setting of another policy than the named one; None if it is of no policy."""
+def _of_another(section: str, key: str, read: object, name: str, plugins: Plugins) -> StudyError | None:
+    """The error of a key that is a setting of another policy or disruption than the named one; None if it is of
+    none."""
     having = []
-    for each in names_of_plugins("policy"):
+    for each in names_of_plugins(section):
         with contextlib.suppress(StudyError):  # one that cannot be loaded
-            having += [each] if key in _keys(settings_model(plugins, "policy", each)) else []
+            having += [each] if key in _keys(settings_model(plugins, section, each)) else []
     if not having:
         return None
     what = (
-        f"a setting of policy {listed(having, 'or')}, and the policy is {name}; name it (policy.name = "
-        f'"{having[0]}"), or make the policy a factor (policy = ["{NONE}", "{having[0]}"])'
+        f"a setting of {section} {listed(having, 'or')}, and the {section} is {name}; name it ({section}.name = "
+        f'"{having[0]}"), or make the {section} a factor ({section} = ["{NONE}", "{having[0]}"])'
     )
-    return problem(f"policy.{key}", read, what, near=False)
+    return problem(f"{section}.{key}", read, what, near=False)
 
 
-def _without_others(table: Mapping[str, Any], name: str, named: Sequence[str], plugins: Plugins) -> dict[str, Any]:
-    """The settings of a policy without those that only other policies of the study have: a control has none."""
+def _without_others(
+    section: str, table: Mapping[str, Any], name: str, named: Sequence[str], plugins: Plugins
+) -> dict[str, Any]:
+    """The settings of a policy or disruption without those that only others of the study have: a control has none."""
     keys = {}
     for each in {name, *named}:
         with contextlib.suppress(StudyError):  # reported with its name
-            keys[each] = set(_keys(settings_model(plugins, "policy", each)))
+            keys[each] = set(_keys(settings_model(plugins, section, each)))
     others = {key for of in keys.values() for key in of} - keys.get(name, set())
     return {key: item for key, item in table.items() if key not in others}
 
@@ -218,8 +222,8 @@ def is_hard(study: Study, factor: str, plugins: Plugins | None = None) -> bool:
 
 
 def hard_settings(settings: Mapping[str, Any], hard_fields: Iterable[str], plugins: Plugins) -> dict[str, Any]:
-    """The settings that are fixed at a start: hard fields of site, system, data, node, link, load_site and policy, and
-    those that hard factors set elsewhere."""
+    """The settings that are fixed at a start: hard fields of site, system, data, node, link, load_site, policy and
+    disruption, and those that hard factors set elsewhere."""
     fixed: dict[str, Any] = {}
     for section in FIXED_AT_START:
         if section not in settings:

@@ -15,16 +15,18 @@ from steelyard.heavy import pl
 from steelyard.judging import membership
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import effective_load
+from steelyard.judging.disruptions import disruption_measures, targets
 from steelyard.judging.measures import Facts, measures_of, metrics_of
 from steelyard.judging.scaling_measures import scaling_measures
 from steelyard.judging.trial_responses import responses
 from steelyard.judging.verdict import SAID, Evidence, judge
 from steelyard.model import responses as registered
-from steelyard.model.activity import IN_SERVICE, LEFT
+from steelyard.model.activity import HEALED, IN_SERVICE, LEFT, RECOVERED, Activity
 from steelyard.model.histogram import Bucket
 from steelyard.model.load import CAPACITY, Load
 from steelyard.model.outcome import Outcome, is_error
 from steelyard.model.response import NS_PER_MS, NS_PER_S, Recomputable
+from steelyard.model.responses import disruption
 from steelyard.model.study import Limits
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Speaks
@@ -41,6 +43,7 @@ CLOCK_S = 0.01
 """Tolerance between the clocks of intervals and operations, seconds."""
 BLAMED = (ReasonKind.LAB_FAULT, ReasonKind.SYSTEM_FAULT)
 
+OF_DISRUPTION = frozenset(one.name for one in disruption.RESPONSES)
 OF_ACTIVITIES = frozenset(one.name for one in registered.every().values() if one.source == "activities")
 ENGINE_ONLY = "generator_cpu_us_per_operation: the engine's CPU time is not in the intervals"
 NOT_REJUDGED = "reasons whose evidence is not kept raw: " + "; ".join(
@@ -80,6 +83,7 @@ def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) 
     _verdict(record, load, measured if whole else None, where, book)
     _capacity(record, intervals, where, book)
     _activities(record, where, book)
+    _disruptions(record, where, book)
     _scaling(record, measured, where, book)
     search(record, where, book, lambda window: _seconds(measured.filter(pl.col("phase") == window)))
 
@@ -198,13 +202,14 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
         return
     operations, errors = record.responses.operations, record.responses.errors
     end = replace(_end(record.responses, _by_outcome(measured)), operations=operations, errors=errors)
-    interval = _interval(measured, operations + errors)
+    whole = _interval(measured, operations + errors)
+    intervals = [replace(whole, counts=()), *_seconds(measured)] if record.disruptions else [whole]
     again = judge(
         Evidence(
-            load=load, intervals=[interval], dones=[end], optimised=True, samples={}, moved_frames=record.moved_frames,
+            load=load, intervals=intervals, dones=[end], optimised=True, samples={}, moved_frames=record.moved_frames,
             clock_step=record.clock_step,
             search=None if record.search is None else record.search.result, activities=record.activities,
-            scaling=record.scaling,
+            scaling=record.scaling, disruptions=record.disruptions,
         ),
         record.limits,
     ).reasons  # fmt: skip
@@ -215,28 +220,48 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
 def _activities(record: TrialRecord, where: str, book: Book) -> None:
     """Check that changes of size lie within their trial, in order of time, and that a complete one is whole."""
     for activity in record.activities:
-        what = f"{activity.kind} of {', '.join(activity.nodes)}"
-        times_s = [mark.t_s for mark in activity.marks]
-        failed = activity.outcome == "failed" and record.verdict.outcome == "valid"
-        book.check("relation", not failed, where, f"{what}: verdict of a trial with a failure", record.verdict.outcome)
-        named = {mark.node for mark in activity.marks if mark.node}
-        book.check("relation", named <= set(activity.nodes), where, f"{what}: nodes of marks", named, activity.nodes)
-        within = record.begun_s <= activity.begun_s and times_s == sorted(times_s)
-        book.check("relation", within, where, f"{what}: marks in order of time within the trial", times_s, "in order")
-        ended = IN_SERVICE if activity.kind == "scale-out" else LEFT
-        there = tuple(mark.node for mark in activity.marks if mark.name == ended)
-        whole = activity.outcome != "done" or set(there) == set(activity.nodes)
-        book.check("relation", whole, where, f"{what}: `{ended}` of every node", there, activity.nodes)
+        _activity(record, activity, (IN_SERVICE if activity.kind == "scale-out" else LEFT,), where, book)
     if record.activities:
         sizes = membership.sizes(record.settings.site.nodes, record.activities)
         least = min((size for _, size in sizes), default=1)
         book.check("relation", least >= 1, where, "nodes in service over time", least, "1 or more")
 
 
+def _disruptions(record: TrialRecord, where: str, book: Book) -> None:
+    """Check that disruptions are of the nodes that the trial's seed draws, and that a complete one is whole."""
+    nodes = [f"n{number}" for number in range(1, record.settings.site.nodes + 1)]
+    choice, lasts_s = record.settings.disruption, record.settings.load.measured_s or 0.0
+    due = len(choice.begins_s(lasts_s)) if choice.disrupts else 0
+    done = len(record.disruptions) == due or record.verdict.outcome != "valid"
+    book.check("relation", done, where, "number of disruptions of a valid trial", len(record.disruptions), due)
+    for place, activity in enumerate(record.disruptions):
+        _activity(record, activity, (HEALED, RECOVERED), where, book)
+        drawn = targets(choice, nodes, record.seed + place)
+        book.equal("relation", where, f"targets of disruption {place + 1}", activity.nodes, drawn)
+
+
+def _activity(record: TrialRecord, activity: Activity, last: Sequence[str], where: str, book: Book) -> None:
+    """Check the marks of an activity. `last`: those that every node of a complete one has."""
+    what = f"{activity.kind} of {', '.join(activity.nodes)}"
+    times_s = [mark.t_s for mark in activity.marks]
+    failed = activity.outcome == "failed" and record.verdict.outcome == "valid"
+    book.check("relation", not failed, where, f"{what}: verdict of a trial with a failure", record.verdict.outcome)
+    named = {mark.node for mark in activity.marks if mark.node}
+    book.check("relation", named <= set(activity.nodes), where, f"{what}: nodes of marks", named, activity.nodes)
+    within = record.begun_s <= activity.begun_s and times_s == sorted(times_s)
+    book.check("relation", within, where, f"{what}: marks in order of time within the trial", times_s, "in order")
+    for name in last:
+        there = tuple(mark.node for mark in activity.marks if mark.name == name)
+        whole = activity.outcome != "done" or set(there) == set(activity.nodes)
+        book.check("relation", whole, where, f"{what}: `{name}` of every node", there, activity.nodes)
+
+
 def _scaling(record: TrialRecord, measured: pl.DataFrame, where: str, book: Book) -> None:
     """Check the measures that follow from activities and intervals."""
     sealed = {name: value for name, value in record.measures.items() if name in OF_ACTIVITIES}
     again = scaling_measures(record, _seconds(measured)) if sealed else {}
+    if OF_DISRUPTION & sealed.keys():
+        again |= disruption_measures(record, _seconds(measured))
     for name, value in sealed.items():
         near = name in again and math.isclose(value, again[name], rel_tol=SUMS, abs_tol=SUMS)
         book.check("measure", near, where, f"measures: {name}", value, again.get(name))

@@ -23,8 +23,7 @@ pub struct Memory {
 /// Touches up to `most_mb`. Errors: no child can be started.
 pub fn measure(most_mb: u64) -> io::Result<Memory> {
     let machine_swap_mb = machine_mb("SwapTotal").unwrap_or(0);
-    let spare_mb = machine_mb("MemAvailable").unwrap_or(0).saturating_sub(MACHINE_KEEPS_MB);
-    let most = most_mb.min(spare_mb);
+    let most = most_mb.min(spare_mb());
     let mut child = Command::new(std::env::current_exe()?)
         .args(["gauge", "--touch-mb", &most.to_string()])
         .stdin(Stdio::null())
@@ -63,6 +62,11 @@ pub fn touch(most_mb: u64) {
         }
     }
     std::hint::black_box(&held);
+}
+
+/// Memory that may be touched without any limit.
+pub(crate) fn spare_mb() -> u64 {
+    machine_mb("MemAvailable").unwrap_or(0).saturating_sub(MACHINE_KEEPS_MB)
 }
 
 /// A line of /proc/meminfo in MiB.

@@ -10,6 +10,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use self::memory::spare_mb;
 use crate::seconds;
 
 #[derive(clap::Args)]

@@ -50,6 +50,16 @@ def changes_of_size(records: Sequence[TrialRecord]) -> str:
     )
 
 
+def disruptions(records: Sequence[TrialRecord]) -> str:
+    """A sentence on what was done to nodes; empty if nothing was."""
+    choices = [record.settings.disruption for record in records if record.settings.disruption.disrupts]
+    if not choices:
+        return ""
+    done = dict.fromkeys(f"{choice.words} from {choice.at_s:g} s on" for choice in choices)
+    rest = "" if len(choices) == len(records) else "; in the others, none was"
+    return f" While the load ran, nodes were disrupted and healed again ({listed(list(done), 'or')}){rest}."
+
+
 def _sizes(settings: TrialSettings) -> str:
     """The sizes that a policy may ask for."""
     policy, nodes = settings.policy, settings.site.nodes

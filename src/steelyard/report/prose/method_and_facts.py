@@ -133,7 +133,7 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     sentence = f"The {systems} {named} on clusters of {sizes} {plural}, provided by the site “{study.site.name}”."
     if study.load_site.name:
         sentence += f" The load was driven from {_load_nodes(study)} of the site “{study.load_site.name}”."
-    sentence += activity_words.changes_of_size(records)
+    sentence += activity_words.changes_of_size(records) + activity_words.disruptions(records)
     shares = shared(records)
     if shares:
         sentence += f" All nodes shared {shares}."

@@ -61,6 +61,7 @@ class DockerSite:
 
     name = "docker"
     limits = frozenset({"memory_mb", "cpus"})
+    charges_programs = True
     patience = Patience(lease_s=LEASE_TIMEOUT_S)
     entered = True
 

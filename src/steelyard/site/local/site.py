@@ -72,6 +72,7 @@ class LocalSite:
     name = "local"
     limits = frozenset(NodeLimits.model_fields) - {"profile"}
     links = kernel_links.MEDIA
+    charges_programs = True
 
     def __init__(self, settings: Settings, state_folder: Path, perform: Perform = perform) -> None:
         self._settings = settings

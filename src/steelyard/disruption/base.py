@@ -1,0 +1,120 @@
+"""Protocol of a disruption: something that is done to nodes of a running cluster for a limited time, and undone.
+
+`hold` does both. A node is never left disrupted: whatever is not undone by the end of a process is held by
+`steelyard-agent disrupt` on the node, which lets go at the end of its time, of its input and of its process, watched by
+another process (docs/decisions/0033-disruptions.md). `by_agent` below runs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from steelyard.model.activity import BEGAN, HEALED
+from steelyard.model.errors import SteelyardError
+from steelyard.model.trial_settings import TrialSettings
+from steelyard.node import agent
+from steelyard.node.base import Node
+from steelyard.node.command import end, spawn
+from steelyard.node.tasks import to_the_end, together
+from steelyard.site.base import ChargesPrograms, Site
+from steelyard.system.base import Existing, System
+
+BEGIN_TIMEOUT_S = 30.0
+END_TIMEOUT_S = 10.0
+"""Beyond its time; the agent's own watchdog waits 2 s."""
+
+MarkIt = Callable[[Node, str, float | None], None]
+"""Takes a node, the name of a mark that it has reached (`model.activity.OF_DISRUPTION`), and its time on the node's
+clock, seconds since the epoch; None: now."""
+
+
+class Stage(NamedTuple):
+    """What a disruption has to do with."""
+
+    system: System
+    nodes: Sequence[Node]
+    """Its targets."""
+    members: Sequence[Node]
+    """All nodes of the cluster."""
+    for_s: float
+    mark: MarkIt
+
+
+class Disruption(Protocol):
+    """Something that is done to nodes of a running cluster, and undone."""
+
+    name: str
+    takes_down: bool
+    """Whether targets are expected not to answer: they may be dead, and instruments that read their servers silent."""
+
+    def refusal(self, settings: TrialSettings, system: System, site: Site) -> str:
+        """Reason why these nodes or this system cannot be disrupted so; empty if they can. Pure."""
+        ...
+
+    async def hold(self, stage: Stage) -> None:
+        """Disrupt the targets for `for_s`, then heal them; returns when all are healed. Marks `began` and `healed` of
+        each. Heals them too if it is cancelled or fails. Raises SteelyardError if the laboratory could not do it."""
+        ...
+
+
+def refused_existing(system: System) -> str:
+    """Reason not to disrupt a cluster that exists; empty for others."""
+    return "a cluster that exists is only measured" if isinstance(system, Existing) else ""
+
+
+def refused_stress(system: System, site: Site) -> str:
+    """Reason not to use what nodes of this site have; empty if there is none."""
+    if isinstance(site, ChargesPrograms):
+        return refused_existing(system)
+    return f"site {site.name} does not charge it to the node, so it would be taken for another program of the machine"
+
+
+async def by_agent(stage: Stage, words: Callable[[Node], Sequence[str]], *, charged: bool) -> None:
+    """Hold a disruption by an agent on each target; `words`: its kind and options there; `charged`: within the limits
+    of the node. Raises SteelyardError."""
+    await together(_by_agent(stage, node, words(node), charged=charged) for node in stage.nodes)
+
+
+async def _by_agent(stage: Stage, node: Node, words: Sequence[str], *, charged: bool) -> None:
+    argv = [agent.on(node), "disrupt", *words, "--for-s", f"{stage.for_s:g}"]
+    pipe = asyncio.subprocess.PIPE
+    with tempfile.NamedTemporaryFile(prefix="steelyard-disrupt-") as last_words:
+        stderr = Path(last_words.name)
+        process = await spawn(node, argv, stdin=pipe, stdout=pipe, stderr=stderr, watch=not charged)
+
+        async def let_go() -> None:
+            # It heals when its input ends; a signal would reach only the client of a node elsewhere.
+            if process.stdin is not None:
+                process.stdin.close()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), END_TIMEOUT_S)
+            await end(process)
+
+        try:
+            for name, event, limit_s in (
+                (BEGAN, "began", BEGIN_TIMEOUT_S), (HEALED, "ended", stage.for_s + END_TIMEOUT_S),
+            ):  # fmt: skip
+                line = await _line(process, limit_s)
+                if line.get("disruption") != event:
+                    why = stderr.read_text(errors="replace").strip() or "it ended unasked"
+                    raise SteelyardError(f"{node.name}: `{words[0]}` was not held: {why}")
+                stage.mark(node, name, line["t_s"])
+        finally:
+            await to_the_end(let_go())
+
+
+async def _line(process: asyncio.subprocess.Process, limit_s: float) -> dict[str, Any]:
+    """The next line of an agent; empty at the end, and if there is none in time."""
+    assert process.stdout is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), limit_s)
+    except TimeoutError:
+        return {}
+    record: dict[str, Any] = json.loads(line) if line.strip() else {}
+    return record

@@ -1,0 +1,41 @@
+"""Disruption `noop`: begins and ends, and does nothing. What is found of it is found of any moment."""
+
+from __future__ import annotations
+
+import asyncio
+
+from steelyard.disruption.base import Disruption, Stage
+from steelyard.model.activity import BEGAN, HEALED
+from steelyard.model.trial_settings import TrialSettings
+from steelyard.model.value import Value
+from steelyard.site.base import Site
+from steelyard.system.base import System
+
+
+class Settings(Value):
+    """Disruption `noop` has no settings."""
+
+
+class Noop:
+    """Does nothing."""
+
+    name, takes_down = "noop", False
+
+    def refusal(self, settings: TrialSettings, system: System, site: Site) -> str:
+        """Never."""
+        del settings, system, site
+        return ""
+
+    async def hold(self, stage: Stage) -> None:
+        """Wait."""
+        for node in stage.nodes:
+            stage.mark(node, BEGAN, None)
+        await asyncio.sleep(stage.for_s)
+        for node in stage.nodes:
+            stage.mark(node, HEALED, None)
+
+
+def create(settings: Settings) -> Disruption:
+    """The disruption."""
+    del settings
+    return Noop()

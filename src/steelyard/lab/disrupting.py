@@ -1,0 +1,143 @@
+"""Disruptions during a trial: begins each at its time while the load runs, waits until its targets have recovered, and
+expects nothing of them meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from collections.abc import Awaitable, Sequence
+
+from steelyard.disruption.base import Disruption, Stage
+from steelyard.events.base import Watcher
+from steelyard.events.kept import ActivityBegan, ActivityEnded
+from steelyard.events.shown import Waiting
+from steelyard.judging.disruptions import targets
+from steelyard.judging.membership import Span
+from steelyard.lab.cluster import Cluster
+from steelyard.lab.probe_processes import Instrument, watched_nodes
+from steelyard.model.activity import RECOVERED, Disrupted, Mark
+from steelyard.model.errors import SystemFault
+from steelyard.model.plan import PlannedTrial
+from steelyard.node.base import Node
+from steelyard.node.tasks import alongside, together
+from steelyard.probe.base import Probe, ReadsWay
+
+POLL_S = 0.25
+
+
+class DisruptionInProgress:
+    """The disruptions of one trial."""
+
+    def __init__(self, cluster: Cluster, trial: PlannedTrial, watcher: Watcher, disruption: Disruption | None) -> None:
+        """`disruption`: None leaves the nodes alone."""
+        self._cluster = cluster
+        self._trial = trial
+        self._watcher = watcher
+        self._disruption = disruption
+        self._measured = asyncio.Event()
+        self._begun_s = 0.0
+        self.activities: list[Disrupted] = []
+        """Disruptions so far, in order of time."""
+        self.let_go: dict[Instrument, list[Span]] = {}
+        """When nothing was expected of an instrument that reads a server which was down."""
+
+    def measuring(self, begun_s: float) -> None:
+        """The measured phase has begun, at this time."""
+        self._begun_s = begun_s
+        self._measured.set()
+
+    async def beside(self, driving: Awaitable[None]) -> None:
+        """Drive the load and disrupt meanwhile."""
+        if self._disruption is None:
+            await driving
+        else:
+            await alongside(driving, self._at_its_times(self._disruption))
+
+    async def _at_its_times(self, disruption: Disruption) -> None:
+        await self._measured.wait()
+        settings = self._trial.settings
+        for place, at_s in enumerate(settings.disruption.begins_s(settings.load.measured_s or 0.0)):
+            await asyncio.sleep(self._begun_s + at_s - time.time())
+            members = self._cluster.databases
+            names = targets(settings.disruption, [node.name for node in members], self._trial.seed + place)
+            await self._disrupt(disruption, [node for node in members if node.name in names])
+
+    async def _disrupt(self, disruption: Disruption, nodes: Sequence[Node]) -> None:
+        choice, members = self._trial.settings.disruption, self._cluster.members
+        names, cause = tuple(node.name for node in nodes), choice.words
+        self.activities.append(Disrupted(nodes=names, cause=cause, begun_s=time.time()))
+        what = {"trial": self._trial.id, "kind": "disruption", "nodes": names}
+        self._watcher.tell(ActivityBegan.model_validate({**what, "cause": cause}))
+        self._watcher.tell(Waiting(f"disruption: {cause}"))
+        stage = Stage(self._cluster.system, nodes, members.in_service, choice.for_s, self._mark)
+        try:
+            if not disruption.takes_down:
+                await disruption.hold(stage)
+                await self._recovered(nodes, choice.recover_s)
+            else:
+                members.down = names
+                await self._unread(nodes)
+                await disruption.hold(stage)
+                await self._recovered(nodes, choice.recover_s)
+                members.down = ()
+                await self._read_again(nodes)
+            self._update(outcome="done")
+        except SystemFault as fault:
+            self._update(outcome="failed", error=fault.in_a_line)
+        finally:
+            # From here on a dead node is one that should be alive.
+            members.down = ()
+            self._update(ended_s=time.time())
+            ended = self.activities[-1]
+            self._watcher.tell(ActivityEnded.model_validate({**what, "outcome": ended.outcome, "error": ended.error}))
+
+    async def _recovered(self, nodes: Sequence[Node], limit_s: float) -> None:
+        """Wait until healed nodes answer and see all members. Raises SystemFault if one does not in time."""
+        try:
+            async with asyncio.timeout(limit_s):
+                await together(self._ready(node) for node in nodes)
+        except TimeoutError:
+            back = {mark.node for mark in self.activities[-1].marks if mark.name == RECOVERED}
+            lost = [node.name for node in nodes if node.name not in back]
+            what = f"{', '.join(lost)} did not recover within {limit_s:g} s (disruption.recover_s)"
+            raise SystemFault(what, node=lost[0] if lost else "", system=self._cluster.system.name) from None
+
+    async def _ready(self, node: Node) -> None:
+        system, members = self._cluster.system, len(self._cluster.databases)
+        while not await system.ready(node, members):  # noqa: ASYNC110 - a server has no event
+            await asyncio.sleep(POLL_S)
+        self._mark(node, RECOVERED)
+
+    async def _unread(self, nodes: Sequence[Node]) -> None:
+        """End instruments that read the servers of these nodes, of which nothing is expected until they recover."""
+        for node in nodes:
+            gone = await self._cluster.readings.processes.end(node.name, functools.partial(_reads, node))
+            for instrument in gone:
+                self.let_go.setdefault(instrument, []).append(Span(time.time()))
+
+    async def _read_again(self, nodes: Sequence[Node]) -> None:
+        readings = self._cluster.readings
+        for node in nodes:
+            watched = await watched_nodes(self._cluster.system, [node])
+            await readings.processes.begin([watched], functools.partial(_reads, node))
+        for spans in self.let_go.values():
+            spans[-1] = Span(spans[-1].begun_s, min(spans[-1].ended_s, time.time()))
+        readings.gone.difference_update(self.let_go)
+
+    def _mark(self, node: Node, name: str, t_s: float | None = None) -> None:
+        """Add a mark: now, or at a time of the node's own clock."""
+        offset_s = self._cluster.readings.offsets_s.get(node.name, 0.0)
+        mark = Mark(name=name, t_s=time.time(), node=node.name)
+        if t_s is not None:
+            mark = Mark(name=name, t_s=t_s - offset_s, node=node.name, by="log")
+        marks = sorted((*self.activities[-1].marks, mark), key=lambda mark: mark.t_s)
+        self._update(marks=tuple(marks))
+
+    def _update(self, **changes: object) -> None:
+        self.activities[-1] = self.activities[-1].model_copy(update=changes)
+
+
+def _reads(node: Node, probe: Probe) -> bool:
+    """Whether a probe reads the server of a node, rather than the node."""
+    return isinstance(probe, ReadsWay) or not node.cgroups

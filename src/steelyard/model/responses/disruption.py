@@ -1,0 +1,39 @@
+"""What a disruption costs clients: how long, how many operations, and how soon it was over."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steelyard.model.response import Response
+
+
+def _of(name: str, label: str, unit: str, order: int, definition: str, *, less: bool = True) -> Response:
+    return Response(
+        name=name, label=label, unit=unit, definition=definition, source="activities", less_is_better=less,
+        on_page=False, order=order,
+    )  # fmt: skip
+
+
+IF_ALL: Final = "Of several disruptions in a trial, their mean; none if one of them has none."
+RESPONSES = (
+    _of("availability_percent", "availability", "%", 203,
+        "Share of the seconds of the measured phase that were available: at least 99.9% of the operations due in it "
+        "were answered without error, sooner or later, and at least one was answered in it (closed loop: of those "
+        "sent).", less=False),
+    _of("detection_s", "time until clients notice", "s", 204,
+        "From the beginning of a disruption to the first second in which an operation failed or fewer than half as "
+        f"many were answered as in the mean second before; 0 within its own second. {IF_ALL}"),
+    _of("recovery_s", "recovery time", "s", 205,
+        "From the end of a disruption to the first of 5 seconds on end that were available, with a mean response time "
+        "up to twice the median before the first disruption, or up to the highest before it. "
+        f"{IF_ALL}"),
+    _of("relapse_s", "seconds lost after recovery", "s", 206,
+        "Seconds after the recovery and before the next disruption that were not as good: not 0 if a cluster flaps. "
+        f"{IF_ALL}"),
+    _of("ambiguous_operations", "ambiguous operations", "operations", 207,
+        "Operations that timed out, of which clients do not know whether they took effect."),
+)  # fmt: skip
+"""Measures of a trial that is disrupted, and of its controls. With them come `lost_operations` and
+`excess_response_ms_s`."""
+SHARED: Final = ("lost_operations", "excess_response_ms_s")
+"""Responses of trials that change their size or are disrupted."""

@@ -1,0 +1,95 @@
+"""Disruptions of a simulated cluster: what is planted is found, and a pause is what a planted stall is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.model.trial import TrialRecord
+from steelyard.store import Store
+from tests.e2e.laboratory import BUSY_MACHINE, COLD, Laboratory
+
+pytestmark = pytest.mark.agent
+
+STUDY = """
+probes = ["os", "simulated"]
+[study]
+name = "{name}"
+question = "are planted disruptions found?"
+[site]
+name = "local"
+nodes = 3
+[system]
+name = "simulated"
+service_us = 1000
+contention = 0
+[workload]
+name = "ycsb-c"
+records = 100
+[load]
+schedule = "constant"
+rate_per_s = 300
+threads = {threads}
+duration_s = {lasts_s}
+timeout_ms = {timeout_ms}
+[disruption]
+recover_s = 8
+{disruption}
+[design]
+starts = 1
+trials = 1
+seed = 1
+{factors}
+{limits}lag_p99_ms = 1000
+probe_gap_s = 30
+{cold}"""
+FOR_S = 3.0
+
+
+def measured(laboratory: Laboratory, folder: Path, name: str, **changes: object) -> dict[object, TrialRecord]:
+    """The trial of each treatment, which `verify` has computed again."""
+    path = folder / f"{name}.toml"
+    given = {"threads": 64, "lasts_s": 40, "timeout_ms": 2000, "limits": BUSY_MACHINE, "cold": COLD, **changes}
+    path.write_text(STUDY.format(name=name, **given))
+    ended = laboratory.run(path)
+    assert ended.returncode == 0, ended.stderr
+    verified = laboratory.call("verify", laboratory.store / name)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    return {next(iter(record.treatment.values())): record for record in Store(laboratory.store / name).trials()}
+
+
+def test_a_pause_of_all_costs_what_a_planted_stall_costs(laboratory: Laboratory, tmp_path: Path) -> None:
+    """Both hold every node for the same time; waiting operations are answered late, none fails."""
+    found = measured(
+        laboratory, tmp_path, "pause-here", threads=2000, timeout_ms=20_000,
+        disruption=f'on = "all"\nat_s = 12\nfor_s = {FOR_S}',
+        factors='[levels.what.pause]\ndisruption = "pause"\n[levels.what.stall]\n"system.stall" = "12:3"\n'
+        '[levels.what.noop]\ndisruption = "noop"\n[factors]\nwhat = ["pause", "stall", "noop"]',
+    )  # fmt: skip
+    by_name = {str(level): record for level, record in found.items()}
+    lost = {name: record.measures["lost_operations"] for name, record in by_name.items()}
+    assert lost["pause"] == pytest.approx(300 * FOR_S, rel=0.05)
+    assert lost["pause"] == pytest.approx(lost["stall"], rel=0.02)
+    assert [record.responses.errors for record in by_name.values()] == [0, 0, 0]
+    assert by_name["noop"].measures["availability_percent"] == 100
+    assert by_name["noop"].measures["recovery_s"] == 0
+    assert lost["noop"] < 30
+    assert by_name["pause"].measures["recovery_s"] <= 3
+    held = by_name["pause"].disruptions[0]
+    assert held.nodes == ("n1", "n2", "n3")
+    began, healed = (max(mark.t_s for mark in held.marks if mark.name == name) for name in ("began", "healed"))
+    assert healed - began == pytest.approx(FOR_S, abs=0.3)
+
+
+def test_a_killed_node_is_missed_until_it_is_back(laboratory: Laboratory, tmp_path: Path) -> None:
+    found = measured(
+        laboratory, tmp_path, "kill-here", lasts_s=50, disruption='on = "one"\nat_s = 15\nfor_s = 20',
+        factors='[factors]\ndisruption = ["none", "kill"]',
+    )  # fmt: skip
+    control, killed = found["none"], found["kill"]
+    assert control.measures["availability_percent"] == 100
+    (activity,) = killed.disruptions
+    assert [mark.name for mark in activity.marks] == ["began", "healed", "recovered"]
+    assert killed.verdict.outcome == "valid"
+    assert killed.measures["detection_s"] <= 1

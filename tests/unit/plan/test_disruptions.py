@@ -1,0 +1,77 @@
+"""Studies whose nodes are disrupted: what is refused, and what `check` says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.model.errors import StudyError
+from steelyard.plan import disruptions
+from steelyard.plan.abilities import Abilities
+from steelyard.plugins.find import Plugins
+from tests.unit.lab.fakes import plan_of, study
+
+BASE: dict[str, Any] = {"load": {"duration_s": 120}, "factors": {"nodes": [3]}}
+
+
+def plan(disruption: dict[str, Any], **changes: Any) -> Any:
+    return plan_of(study(**{**BASE, "disruption": {"name": "kill", "at_s": 30, **disruption}, **changes}))
+
+
+def refused(tmp_path: Path, disruption: dict[str, Any], **changes: Any) -> list[StudyError]:
+    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
+    return list(disruptions.refusals(plan(disruption, **changes), abilities))
+
+
+EXISTING = {"system": {"name": "cassandra", "managed": False, "contact_points": ["10.0.0.1"]}}
+
+
+@pytest.mark.parametrize(
+    ("disruption", "changes", "key", "words"),
+    [
+        ({"name": "disk-full"}, {}, "disruption.name", "no disk of their own"),
+        ({"name": "stress-cpu"}, {"site": {"name": "vm"}}, "disruption.name", "site vm does not charge it to the node"),
+        ({"name": "stress-memory", "mb": 512}, {"node": {"memory_mb": 512}}, "disruption.name", "a node has 512 MiB"),
+        ({}, {"policy": {"name": "scheduled", "times": [[20, 4]]}}, "disruption.name", "in the same trial"),
+        ({}, {"load": {"operations": 10}}, "disruption.name", "whose length this load does not say"),
+        ({}, {"data": {"state": "continue"}}, "data.state", "ends its start"),
+        ({}, {"node": {"cpus": 0.5, "dilation": 2}}, "node.dilation", "dilation does not slow down"),
+        ({"on": "n1,n4"}, {}, "disruption.on", "there is no node n4"),
+        ({"on": "minority"}, {"factors": {"nodes": [2]}}, "disruption.on", "without the majority"),
+        ({"at_s": 5}, {}, "disruption.at_s", "at least 10 s before"),
+        ({"at_s": 60}, {}, "disruption.at_s", "the load ends after 120 s, and nodes may take until 140 s to recover"),
+        ({"every_s": 60}, {}, "disruption.every_s", "two disruptions may be at once on one node"),
+    ],
+)
+def test_what_is_refused(
+    tmp_path: Path, disruption: dict[str, Any], changes: dict[str, Any], key: str, words: str
+) -> None:
+    (error,) = refused(tmp_path, disruption, **changes)
+    assert error.key == key
+    assert words in error.message
+
+
+@pytest.mark.parametrize("name", ["kill", "pause", "stress-cpu", "stress-memory", "disk-full", "noop"])
+def test_a_cluster_that_exists_is_only_measured(tmp_path: Path, name: str) -> None:
+    errors = refused(tmp_path, {"name": name}, **EXISTING, node={"disk_gb": 1} if name == "disk-full" else {})
+    assert [error.message for error in errors if "only measured" in error.message] == [
+        f"disruption {name} is not possible: a cluster that exists is only measured" for _ in errors if name != "noop"
+    ]
+    assert bool(errors) == (name != "noop")
+
+
+def test_nothing_is_refused_without_reason(tmp_path: Path) -> None:
+    for disruption in ({}, {"name": "noop", "on": "all"}, {"name": "stress-cpu"}, {"on": "n3"}, {"every_s": 80}):
+        assert refused(tmp_path, disruption) == []
+
+
+def test_what_check_says() -> None:
+    three = plan({"every_s": 90}, load={"duration_s": 400}, design={"starts": 1, "trials": 2})
+    said = list(disruptions.notes(three))
+    assert said[0] == "disruption kill of one for 20 s, at 30, 120, 210 and 300 s of the measured phase"
+    assert "2 trials take 2 starts, not 1" in said[1]
+    assert "every treatment is disrupted" in said[2]
+    compared = plan_of(study(**{**BASE, "factors": {"nodes": [3], "disruption": ["none", "kill"]}}))
+    assert not any("without a control" in sentence for sentence in disruptions.notes(compared))
