@@ -53,7 +53,7 @@ async def of_settings(cloud: Cloud, settings: Settings, architecture: str) -> Im
     if entry is None:
         return None
     fitting = _image(entry)
-    checks.image_fits(settings, fitting, entry["Architecture"], architecture)
+    checks.image_fits(settings, fitting, str(entry.get("Architecture", architecture)), architecture)
     return fitting
 
 
