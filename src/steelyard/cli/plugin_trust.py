@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from steelyard.cli.terminal.output import message_console, say
+from steelyard.cli.terminal.output import message_console
 from steelyard.model.errors import StudyError
 from steelyard.plugins.approved import approve, is_approved
 from steelyard.plugins.find import PluginFile, Trust, any_file
@@ -17,7 +17,7 @@ from steelyard.plugins.find import PluginFile, Trust, any_file
 
 def trust_of(given: bool) -> Trust:
     """The trust of a command: every file with `--trust`, otherwise those that the user approves or has approved."""
-    return any_file if given else asking(_at_a_terminal, _answer)
+    return any_file if given else asking(lambda: True, _answer)
 
 
 def asking(can_ask: Callable[[], bool], says_yes: Callable[[PluginFile], bool]) -> Trust:
@@ -39,21 +39,16 @@ def asking(can_ask: Callable[[], bool], says_yes: Callable[[PluginFile], bool]) 
     return asked
 
 
-def _at_a_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def _answer(file: PluginFile) -> bool:
-    """Ask at the terminal."""
+    """Ask at the terminal, if there is one."""
     # As repr: a name may hold what moves the cursor of a terminal.
-    named = f"the study names code as its {file.seam}: {str(file.path)!r}"
-    say(message_console(), f"{named}\n  sha256 {file.sha256}; it can do whatever you can do")
-    return says_yes("execute it, now and later while it stays the same?")
+    named = f"the study names code as its {file.seam}: {str(file.path)!r}\n  sha256 {file.sha256}"
+    return says_yes(f"{named}; it can do whatever you can do\nexecute it, now and later while it stays the same?")
 
 
 def says_yes(question: str) -> bool:
     """Whether the user says yes at a terminal; no is the default."""
-    if not _at_a_terminal():
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    message_console().print(f"{question} [y/N] ", end="", markup=False, highlight=False)
+    message_console().print(f"{question} [y/N] ", end="", markup=False, highlight=False, soft_wrap=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -27,7 +27,7 @@ class Rent(NamedTuple):
     """Node-hours that all starts may take at most."""
 
     def words(self, study: Study) -> str:
-        """What it costs at most, in words. Pure."""
+        """Its greatest cost in words. Pure."""
         price, what = study.cost.price_per_node_hour, f"{number(self.hours)} node-hours at most"
         price_words = "" if price is None else f", {self.hours * price:,.2f} {study.cost.currency}"
         nodes = count(self.nodes, "rented node")
@@ -35,7 +35,7 @@ class Rent(NamedTuple):
 
 
 def rent_of(plan: Plan, abilities: Abilities) -> Rent | None:
-    """What a plan rents; None if no site of it does."""
+    """Rented nodes of a plan; None if there are none."""
     starts = {trial.start: trial.settings for trial in plan.trials}
     rented: list[tuple[int, float]] = []
     for settings in starts.values():
@@ -83,6 +83,6 @@ def notes(study: Study, plan: Plan, abilities: Abilities, seconds: float) -> Ite
 
 
 def bill(study: Study, plan: Plan, abilities: Abilities) -> str:
-    """What the user must agree to before anything is lent; empty if nothing is rented."""
+    """Cost to which the user must agree before anything is lent; empty if nothing is rented."""
     rent = rent_of(plan, abilities)
     return "" if rent is None else rent.words(study)

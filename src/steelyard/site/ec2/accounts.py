@@ -1,5 +1,5 @@
-"""What a state folder remembers of EC2, so that instances are found although the record of their lease is lost: whose
-they are, and the regions that a lease ever named."""
+"""Memory of a state folder on EC2, so that instances are found although the record of their lease is lost: whose they
+are, and the regions that a lease ever named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a request to EC2, found out before anything costs money: every call here only reads."""
+"""Mistakes of a request to EC2, which are found before anything costs money: every call here only reads."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def image_fits(settings: Settings, image: Image, is_for: str, architecture: str)
 
 
 async def _of_region(cloud: Cloud, settings: Settings) -> None:
-    """What settings name must be there. Raises SiteError."""
+    """Check that all is there that settings name. Raises SiteError."""
     if settings.subnet_id:
         (subnet,) = (await cloud.ask("describe_subnets", SubnetIds=[settings.subnet_id]))["Subnets"]
         if settings.reach == "public" and not subnet.get("MapPublicIpOnLaunch"):

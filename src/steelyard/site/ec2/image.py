@@ -47,13 +47,13 @@ async def of_settings(cloud: Cloud, settings: Settings, architecture: str) -> Im
     if settings.image == BAKED:
         named = [{"Name": "name", "Values": [name_of(architecture)]}]
         answer = await cloud.ask("describe_images", Owners=["self"], Filters=named)
-        found = next((entry for entry in answer["Images"] if entry.get("State") == "available"), None)
+        entry = next((image for image in answer["Images"] if image.get("State") == "available"), None)
     else:
-        found = _only(await cloud.ask("describe_images", ImageIds=[settings.image]), settings.image)
-    if found is None:
+        entry = _only(await cloud.ask("describe_images", ImageIds=[settings.image]), settings.image)
+    if entry is None:
         return None
-    fitting = _image(found)
-    checks.image_fits(settings, fitting, found["Architecture"], architecture)
+    fitting = _image(entry)
+    checks.image_fits(settings, fitting, str(entry.get("Architecture", architecture)), architecture)
     return fitting
 
 
@@ -71,9 +71,9 @@ async def bake(cloud: Cloud, words: dict[str, Any], name: str, tags: list[dict[s
     builder = str(launched["Instances"][0]["InstanceId"])
     await _until(lambda: _stopped(cloud, builder), f"the image's builder {builder} has not installed everything")
     kinds = [{"ResourceType": kind, "Tags": tags} for kind in ("image", "snapshot")]
-    made = await cloud.ask("create_image", InstanceId=builder, Name=name, TagSpecifications=kinds)
-    await _until(lambda: _available(cloud, made["ImageId"]), f"image {made['ImageId']} is not available")
-    return _image(_only(await cloud.ask("describe_images", ImageIds=[made["ImageId"]]), made["ImageId"]))
+    baked = await cloud.ask("create_image", InstanceId=builder, Name=name, TagSpecifications=kinds)
+    await _until(lambda: _available(cloud, baked["ImageId"]), f"image {baked['ImageId']} is not available")
+    return _image(_only(await cloud.ask("describe_images", ImageIds=[baked["ImageId"]]), baked["ImageId"]))
 
 
 async def _until(reached: Callable[[], Awaitable[bool]], otherwise: str) -> None:

@@ -31,7 +31,7 @@ chown -R {user} /run/steelyard
 nohup sh -c 'while [ "$({uptime})" -lt "$(cat /run/steelyard/end)" ]; do sleep {look_s}; done; shutdown -P now' \\
   > /dev/null 2>&1 < /dev/null &
 cat > /etc/ssh/ssh_host_ed25519_key << 'END'
-{host_key}
+{machine_key}
 END
 ssh-keygen -y -f /etc/ssh/ssh_host_ed25519_key > /etc/ssh/ssh_host_ed25519_key.pub
 home=$(getent passwd {user} | cut -d : -f 6)
@@ -88,10 +88,10 @@ def tags(lease: str, owner: str, until: str, node: str = "") -> list[dict[str, s
     return [{"Key": key, "Value": value} for key, value in values.items() if value]
 
 
-def first_boot(user: str, seconds: float, host_key: str, public_key: str) -> str:
-    """Script of an instance that ends after so many seconds, unless it is put off."""
+def first_boot(user: str, seconds: float, machine_key: str, public_key: str) -> str:
+    """Script of an instance that ends after these seconds, unless that is put off."""
     return FIRST_BOOT.format(
-        uptime=UPTIME, seconds=round(seconds), user=user, look_s=LOOK_S, host_key=host_key.strip(),
+        uptime=UPTIME, seconds=round(seconds), user=user, look_s=LOOK_S, machine_key=machine_key.strip(),
         public_key=public_key,
     )  # fmt: skip
 

@@ -91,8 +91,8 @@ class Launch:
 
     async def ask_for(self, nodes: Sequence[Node]) -> None:
         """Ask EC2 for the instances of nodes. Raises the first error when all have been asked for."""
-        host_key, public = (self._folder / "host").read_text(encoding="ascii"), keys.public(self._folder / "key")
-        script = instances.first_boot(self._settings.user, self._seconds, host_key, public)
+        machine_key, public = (self._folder / "host").read_text(encoding="ascii"), keys.public(self._folder / "key")
+        script = instances.first_boot(self._settings.user, self._seconds, machine_key, public)
         failed: list[BaseException] = []
 
         async def launch() -> None:
@@ -111,12 +111,17 @@ class Launch:
         every: list[Instance] = []
         for pause_s in pauses(self._run_timeout_s):
             every = await instances.of_tag(self._cloud, LEASE, self.record.id)
-            for one in every:
-                if one.node in names and one.ended:
-                    raise SiteError(one.ended)
-                if one.node in names - running.keys() and one.state == "running" and self._way(one) and one.private:
-                    running[one.node] = one
-                    mark(one.node, RUNNING)
+            for instance in every:
+                if instance.node in names and instance.ended:
+                    raise SiteError(instance.ended)
+                if (
+                    instance.node in names - running.keys()
+                    and instance.state == "running"
+                    and self._way(instance)
+                    and instance.private
+                ):
+                    running[instance.node] = instance
+                    mark(instance.node, RUNNING)
             if running.keys() == names:
                 return running
             await asyncio.sleep(pause_s)

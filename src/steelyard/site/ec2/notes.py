@@ -19,7 +19,7 @@ def is_burstable(instance_type: str) -> bool:
 
 
 def of_request(settings: Settings, request: Request) -> list[str]:
-    """Sentences on what a request costs besides money. Pure."""
+    """Sentences on what a request costs in addition to money. Pure."""
     region = f" in {settings.region}" if settings.region else ", in the region that boto3 finds"
     counts = {"database": request.database_nodes, "load": request.load_nodes}
     what = [f"{count(number, 'instance')} of {settings.types[role]}" for role, number in counts.items() if number]

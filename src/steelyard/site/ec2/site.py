@@ -147,11 +147,11 @@ class Ec2Site:
         return checks.key_file_refusal(self._settings) or unenforced(self, request)
 
     def notes(self, request: Request) -> Sequence[str]:
-        """What is launched, for how long, and what is special about it."""
+        """Instances, their longest life, and what is special about them."""
         return notes.of_request(self._settings, request)
 
     def link_failure(self, lease: Lease) -> str | None:
-        """Instances of a lease that were ended by somebody else, in words, or None."""
+        """Instances of a lease that were not ended by this site, in words, or None."""
         try:
             answer = self._cloud.call("describe_instances", Filters=[instances.tagged(LEASE, lease.id)])
         except SiteError:
@@ -163,8 +163,8 @@ class Ec2Site:
         return LeaseTimes(lease_s=EXPECTED_LEASE_S, release_s=EXPECTED_RELEASE_S)
 
     async def _image(self, architecture: str, study: str) -> Image:
-        found = await image.of_settings(self._cloud, self._settings, architecture)
-        return found or await self._baked(architecture, study)
+        ready = await image.of_settings(self._cloud, self._settings, architecture)
+        return ready or await self._baked(architecture, study)
 
     async def _baked(self, architecture: str, study: str) -> Image:
         """Make the image, from an instance that is a lease of its own. Raises SiteError."""

@@ -32,6 +32,6 @@ def public(path: Path) -> str:
     return " ".join(path.with_suffix(".pub").read_text(encoding="ascii").split()[:2])
 
 
-def ssh_config(user: str, key: Path, known_hosts: Path) -> str:
+def ssh_config(user: str, key: Path, known: Path) -> str:
     """Settings of ssh for a user, a key and a list of known machines. Pure."""
-    return CONFIG.format(user=user, key=key, known_hosts=known_hosts)
+    return CONFIG.format(user=user, key=key, known_hosts=known)
