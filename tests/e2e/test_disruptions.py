@@ -69,13 +69,14 @@ def test_a_pause_of_all_costs_what_a_planted_stall_costs(laboratory: Laboratory,
     )  # fmt: skip
     by_name = {str(level): record for level, record in found.items()}
     lost = {name: record.measures["lost_operations"] for name, record in by_name.items()}
-    assert lost["pause"] == pytest.approx(300 * FOR_S, rel=0.05)
+    # Those that were due in the last part of a second are answered in it, as the nodes carry ten times the rate.
+    assert lost["pause"] == pytest.approx(300 * FOR_S, rel=0.1)
     assert lost["pause"] == pytest.approx(lost["stall"], rel=0.02)
     assert [record.responses.errors for record in by_name.values()] == [0, 0, 0]
     assert by_name["noop"].measures["availability_percent"] == 100
-    assert by_name["noop"].measures["recovery_s"] == 0
+    assert by_name["noop"].measures["recovery_s"] < FOR_S
     assert lost["noop"] < 30
-    assert by_name["pause"].measures["recovery_s"] <= 3
+    assert by_name["pause"].measures["availability_percent"] == pytest.approx(100 * (1 - FOR_S / 40), abs=3)
     held = by_name["pause"].disruptions[0]
     assert held.nodes == ("n1", "n2", "n3")
     began, healed = (max(mark.t_s for mark in held.marks if mark.name == name) for name in ("began", "healed"))
