@@ -61,7 +61,6 @@ class Mortal(FakeSystem):
     async def ready(self, node: Node, members: int) -> bool:
         return await super().ready(node, members) and node.name not in down
 
-
     async def start(self, node: Node, peers: Sequence[Node]) -> None:
         down.discard(node.name)
 
@@ -150,6 +149,8 @@ def test_what_the_laboratory_could_not_do_voids_the_trial(script: Script) -> Non
 
 
 def test_without_a_disruption_nothing_is_recorded(script: Script) -> None:
-    found = records(script, study(data={"state": "continue"}, factors={"nodes": [3]}, design={"starts": 1, "trials": 2}))
+    found = records(
+        script, study(data={"state": "continue"}, factors={"nodes": [3]}, design={"starts": 1, "trials": 2})
+    )
     assert len(script.leases) == 1
     assert "disruptions" not in found[0].model_dump(mode="json")
