@@ -69,27 +69,36 @@ def test_a_pause_of_all_costs_what_a_planted_stall_costs(laboratory: Laboratory,
     )  # fmt: skip
     by_name = {str(level): record for level, record in found.items()}
     lost = {name: record.measures["lost_operations"] for name, record in by_name.items()}
-    assert lost["pause"] == pytest.approx(300 * FOR_S, rel=0.05)
+    # Those that were due in the last part of a second are answered in it, as the nodes carry ten times the rate.
+    assert lost["pause"] == pytest.approx(300 * FOR_S, rel=0.1)
     assert lost["pause"] == pytest.approx(lost["stall"], rel=0.02)
     assert [record.responses.errors for record in by_name.values()] == [0, 0, 0]
     assert by_name["noop"].measures["availability_percent"] == 100
-    assert by_name["noop"].measures["recovery_s"] == 0
+    assert by_name["noop"].measures["recovery_s"] < FOR_S
     assert lost["noop"] < 30
-    assert by_name["pause"].measures["recovery_s"] <= 3
+    assert by_name["pause"].measures["availability_percent"] == pytest.approx(100 * (1 - FOR_S / 40), abs=3)
     held = by_name["pause"].disruptions[0]
     assert held.nodes == ("n1", "n2", "n3")
     began, healed = (max(mark.t_s for mark in held.marks if mark.name == name) for name in ("began", "healed"))
     assert healed - began == pytest.approx(FOR_S, abs=0.3)
 
 
-def test_a_killed_node_is_missed_until_it_is_back(laboratory: Laboratory, tmp_path: Path) -> None:
+def test_killed_nodes_are_missed_until_they_are_back(laboratory: Laboratory, tmp_path: Path) -> None:
+    """Without one, the client goes on with the others at once; without all, nothing is answered until it has connected
+    again."""
     found = measured(
-        laboratory, tmp_path, "kill-here", lasts_s=50, disruption='on = "one"\nat_s = 15\nfor_s = 20',
-        factors='[factors]\ndisruption = ["none", "kill"]',
+        laboratory, tmp_path, "kill-here", disruption="at_s = 12\nfor_s = 16",
+        factors='[levels.what.one]\ndisruption = "kill"\n"disruption.on" = "one"\n'
+        '[levels.what.all]\ndisruption = "kill"\n"disruption.on" = "all"\n[factors]\nwhat = ["one", "all"]',
     )  # fmt: skip
-    control, killed = found["none"], found["kill"]
-    assert control.measures["availability_percent"] == 100
-    (activity,) = killed.disruptions
-    assert [mark.name for mark in activity.marks] == ["began", "healed", "recovered"]
-    assert killed.verdict.outcome == "valid"
-    assert killed.measures["detection_s"] <= 1
+    for record in found.values():
+        (activity,) = record.disruptions
+        assert {mark.name for mark in activity.marks} == {"began", "healed", "recovered"}
+        assert record.verdict.outcome == "valid"
+    assert found["one"].measures["availability_percent"] >= 100 * (1 - 1 / 40)
+    assert found["one"].measures["lost_operations"] < 30
+    gone = found["all"].measures
+    assert gone["availability_percent"] == pytest.approx(100 * (1 - 16 / 40), abs=6)
+    assert gone["lost_operations"] >= 0.9 * 300 * 16
+    assert gone["detection_s"] <= 1
+    assert 0 < gone["recovery_s"] < 10

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
+/// The variable that every process of a lease inherits.
+pub(crate) const MARK: &str = "STEELYARD_LEASE";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const POLL: Duration = Duration::from_millis(10);
 

@@ -10,10 +10,8 @@ use serde_json::json;
 
 use crate::disrupt;
 use crate::exit::Exit;
-use crate::process::{Process, has_variable, ids, with_ancestors};
+use crate::process::{MARK, Process, has_variable, ids, with_ancestors};
 
-/// The variable that every process of a lease inherits.
-pub(crate) const MARK: &str = "STEELYARD_LEASE";
 /// Looks in a row that must find nothing: a process may have forked while the list of processes was read.
 const EMPTY_LOOKS: u32 = 2;
 const PAUSE: Duration = Duration::from_millis(20);

@@ -317,6 +317,7 @@ fn a_full_disk_is_none_that_others_need_and_is_free_again() {
     let mut line = String::new();
     output.read_line(&mut line).unwrap();
     if line.is_empty() {
+        child.wait().unwrap();
         return;
     }
     assert_eq!(line.trim(), "32");

@@ -35,7 +35,7 @@ clock, seconds since the epoch; None: now."""
 
 
 class Stage(NamedTuple):
-    """What a disruption has to do with."""
+    """Nodes of a disruption, their system, and its length."""
 
     system: System
     nodes: Sequence[Node]

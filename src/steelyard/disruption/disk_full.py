@@ -12,7 +12,7 @@ from steelyard.system.base import System
 
 
 class Settings(Value):
-    """How much is left."""
+    """Space that is left."""
 
     free_mb: int = Field(default=0, ge=0, le=1 << 30)
     """MiB of each target's disk that stay free."""

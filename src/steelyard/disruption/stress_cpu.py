@@ -12,7 +12,7 @@ from steelyard.system.base import System
 
 
 class Settings(Value):
-    """How much."""
+    """Amount of work."""
 
     threads: int = Field(default=1, ge=1, le=1024)
     """Threads on each target, each of which takes a core as far as the node has one."""

@@ -12,7 +12,7 @@ from steelyard.system.base import System
 
 
 class Settings(Value):
-    """How much."""
+    """Amount of memory."""
 
     mb: int = Field(default=256, ge=1, le=1 << 20)
     """MiB on each target. More than `node.memory_mb` leaves makes the kernel kill a process of the node: the server, or

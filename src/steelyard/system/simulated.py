@@ -168,10 +168,21 @@ class Simulated(OneServer):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings.port)
         self.settings = settings
+        self._statements: tuple[str, ...] = ()
+        """Those that created the schema, which is in the memory of servers."""
+        self._restarted: set[str] = set()
+        """Names of nodes that were started since."""
 
     async def prepare(self) -> None:
         """Check that there is an agent; nothing else is needed. Raises EngineError if there is none."""
         agent.find()
+
+    async def start(self, node: Node, peers: Sequence[Node]) -> None:
+        """Start the server and return at once; does nothing if it is running. One that is started again has no schema
+        until it is ready."""
+        if self._statements and not await self.runs(node):
+            self._restarted.add(node.name)
+        await super().start(node, peers)
 
     async def command(self, node: Node, peers: Sequence[Node]) -> Sequence[str]:
         """The simulator with what is planted."""
@@ -296,12 +307,18 @@ class Simulated(OneServer):
             if error.exit_code == NO_CONNECTION:
                 return False
             raise SystemFault(error.message, error.hint, node=node.name, system=NAME) from error
-        return len(peers) == members - 1
+        if len(peers) != members - 1:
+            return False
+        if node.name in self._restarted:
+            await self._say(node, *self._statements)
+            self._restarted.discard(node.name)
+        return True
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Create keyspace and tables on all nodes (the first informs the others). Idempotent. Raises SystemFault for
         schemas that the simulated cluster does not support."""
-        await self._say(nodes[0], schema.create_keyspace(1), *schema.create_rest())
+        self._statements = (schema.create_keyspace(1), *schema.create_rest())
+        await self._say(nodes[0], *self._statements)
 
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
         """Port of every node; what is read there is made up unless the nodes remember."""

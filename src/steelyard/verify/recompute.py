@@ -229,9 +229,11 @@ def _activities(record: TrialRecord, where: str, book: Book) -> None:
 
 def _disruptions(record: TrialRecord, where: str, book: Book) -> None:
     """Check that disruptions are of the nodes that the trial's seed draws, and that a complete one is whole."""
+    choice = record.settings.disruption
+    if not choice.disrupts and not record.disruptions:
+        return
     nodes = [f"n{number}" for number in range(1, record.settings.site.nodes + 1)]
-    choice, lasts_s = record.settings.disruption, record.settings.load.measured_s or 0.0
-    due = len(choice.begins_s(lasts_s)) if choice.disrupts else 0
+    due = len(choice.begins_s(record.settings.load.measured_s or 0.0)) if choice.disrupts else 0
     done = len(record.disruptions) == due or record.verdict.outcome != "valid"
     book.check("relation", done, where, "number of disruptions of a valid trial", len(record.disruptions), due)
     for place, activity in enumerate(record.disruptions):

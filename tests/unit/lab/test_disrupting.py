@@ -77,8 +77,6 @@ downs: list[Downs] = []
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     without_waiting(monkeypatch)
-    monkeypatch.setattr("steelyard.lab.node_death.POLL_S", 0.02)
-    monkeypatch.setattr("steelyard.lab.disrupting.POLL_S", 0.02)
     down.clear()
     downs[:] = [Downs(down)]
     return Script(tmp_path)

@@ -10,8 +10,8 @@ use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
+use super::act::{Act, Held};
 use super::record::{Record, Undo};
-use super::{Act, Held};
 use crate::exit::{Exit, REFUSED};
 
 const MEBIBYTE: u64 = 1 << 20;

@@ -4,6 +4,7 @@
 //! another session, heals if this one is killed or does not let go. What has to be undone is in a record before it is done. What
 //! the kernel undoes at the end of a process (threads, memory, a file without a name) needs no more than that end.
 
+mod act;
 mod disk_full;
 mod pause;
 mod record;
@@ -21,10 +22,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use self::record::{Record, Undo};
-use crate::process::{Process, boot_id};
+use self::act::{Act, Held};
+use self::record::Record;
+use crate::process::{MARK, Process, boot_id};
 use crate::seconds;
-use crate::sweep::MARK;
 use crate::wall_clock::WallClock;
 
 /// How long the watchdog waits beyond the time of a disruption.
@@ -66,27 +67,6 @@ enum Action {
         #[arg(long, value_parser = seconds::grace)]
         limit_s: Duration,
     },
-}
-
-/// What every disruption has.
-#[derive(clap::Args)]
-pub(super) struct Held {
-    /// How long it lasts.
-    #[arg(long, value_name = "S", value_parser = seconds::grace)]
-    for_s: Duration,
-    /// Id of the lease, by which `heal` and `sweep` find it; default: that of the environment.
-    #[arg(long, value_name = "ID")]
-    lease: Option<String>,
-}
-
-/// One kind of disruption.
-trait Act {
-    /// What a stranger has to undo if this process is gone, as far as it is known before.
-    fn undo(&self) -> Result<Vec<Undo>, Box<dyn Error>>;
-    /// Begins it. What comes to be known meanwhile is recorded before it is done.
-    fn begin(&mut self, record: &mut Record) -> Result<(), Box<dyn Error>>;
-    /// Ends it. Also after a beginning that failed.
-    fn end(&mut self, record: &Record) -> io::Result<()>;
 }
 
 /// Prints a line of JSON when a disruption has begun, and another when it has ended, with the times of this node's clock.

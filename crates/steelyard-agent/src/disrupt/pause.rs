@@ -6,8 +6,8 @@ use std::io;
 
 use rustix::process::Signal;
 
+use super::act::{Act, Held};
 use super::record::{Record, Undo, Word};
-use super::{Act, Held};
 use crate::exit::{Exit, REFUSED};
 use crate::process::{Process, Status, boot_id, ids, with_ancestors};
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
+use super::act::{Act, Held};
 use super::record::{Record, Undo};
-use super::{Act, Held};
 use crate::exit::{Exit, REFUSED};
 use crate::gauge::spare_mb;
 
