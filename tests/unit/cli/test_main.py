@@ -101,7 +101,7 @@ def understood(line: str) -> str:
 @pytest.mark.parametrize(
     ("words", "lines"),
     [
-        (["run", "--bogus"], ["error: no such option: --bogus", "  see: steelyard run --help"]),
+        (["run", "--quuz"], ["error: no such option: --quuz", "  see: steelyard run --help"]),
         (
             ["report", "s", "--tables"],
             ["error: option '--tables' requires an argument", "  see: steelyard report --help"],

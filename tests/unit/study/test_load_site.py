@@ -66,6 +66,6 @@ def test_what_it_cannot_say_is_refused(rest: str, words: str) -> None:
 
 
 def test_a_site_that_does_not_exist_is_missing() -> None:
-    found = study('[load_site]\nname = "ec2"\nregion = "north"\n')
+    found = study('[load_site]\nname = "moon"\nregion = "north"\n')
     (missing,) = missing_parts([TrialSettings(settings_of(found, {}, Plugins()))])
-    assert [(part.kind, part.name, part.field) for part in missing] == [("site", "ec2", "load_site.name")]
+    assert [(part.kind, part.name, part.field) for part in missing] == [("site", "moon", "load_site.name")]

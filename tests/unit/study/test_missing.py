@@ -20,14 +20,14 @@ from tests.unit.study.paper import HEAD, SITE, read_text, text
 
 SITES = f"""\
 [factors]
-site = ["{SITE}", "ec2"]
+site = ["{SITE}", "moon"]
 load.threads = [1, 8]
 """
 """Lines 20 to 22."""
 SETTINGS = f"""\
 [site."{SITE}"]
 most_nodes = 5
-[site.ec2]
+[site.moon]
 network = "host"
 """
 HARDWARE = """\
@@ -53,7 +53,7 @@ def test_a_site_that_does_not_exist_is_named_and_the_plan_printed(tmp_path: Path
     assert "4 treatments, full-factorial" in answer.out
     assert "time, memory and disk are those of 12 of 24 trials" in answer.out
     assert (
-        "paper.toml:21: factors.site: site ec2 does not exist yet (there is only "
+        "paper.toml:21: factors.site: site moon does not exist yet (there is only "
         f"{', '.join(find.names('site'))}); 12 of 24 trials need it" in answer.err
     )
     assert "--without-missing leaves out every level that needs it; to add one: docs/howto/add-a-site.md" in answer.err
@@ -82,7 +82,7 @@ def test_json_names_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_study_of_which_nothing_exists_is_planned_without_an_estimate(tmp_path: Path) -> None:
-    head = HEAD.replace(f'name = "{SITE}"', 'name = "ec2"\ninventory = "pis.toml"')
+    head = HEAD.replace(f'name = "{SITE}"', 'name = "moon"\ninventory = "pis.toml"')
     path = tmp_path / "paper.toml"
     path.write_text(head + "[factors]\nload.threads = [1, 8]\n")
     answer = printed(lambda: check(path, store=tmp_path / "store"), width=400)
@@ -90,13 +90,13 @@ def test_a_study_of_which_nothing_exists_is_planned_without_an_estimate(tmp_path
     assert "2 treatments, full-factorial" in answer.out
     assert "Costs" not in answer.out
     assert "none: no part of this study can be run yet" in answer.out
-    assert "paper.toml:9: site.name: site ec2 does not exist yet" in answer.err
+    assert "paper.toml:9: site.name: site moon does not exist yet" in answer.err
 
 
 def test_what_is_wrong_besides_weighs_more(tmp_path: Path) -> None:
     answer = checked(tmp_path, SITES.replace("[1, 8]", "[1, 8]\nsystem.replication_factor = [1, 3]"))
     assert answer.code == EXIT_WRONG
-    assert "site ec2 does not exist yet" in answer.err
+    assert "site moon does not exist yet" in answer.err
     assert "more copies than nodes" in answer.err
 
 
@@ -127,7 +127,7 @@ treatments = [
 
 def test_nothing_is_left_of_a_study_that_needs_what_is_missing_throughout() -> None:
     with pytest.raises(StudyError, match=r"factors\.site: a factor needs at least one level"):
-        read_text(text('[factors]\nsite = ["ec2"]\n'), leave_out_missing=True)
+        read_text(text('[factors]\nsite = ["moon"]\n'), leave_out_missing=True)
 
 
 @pytest.mark.parametrize(
@@ -149,19 +149,19 @@ def test_run_refuses_what_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "paper.toml"
     path.write_text(text(SITES))
     study, plan = preflight.read_and_expand(path, Plugins(tmp_path))
-    with pytest.raises(StudyError, match=r"paper\.toml:21: factors\.site: site ec2 does not exist yet"):
+    with pytest.raises(StudyError, match=r"paper\.toml:21: factors\.site: site moon does not exist yet"):
         preflight.refuse(preflight.runnable(path, study, plan)[1])
 
 
 def test_a_sub_table_holds_the_settings_of_one_plug_in() -> None:
     study = read_text(text(SITES + SETTINGS))
-    here, missing = (settings_of(study, {"site": name})["site"] for name in (SITE, "ec2"))
-    assert (here["most_nodes"], "network" in here, "ec2" in here) == (5, False, False)
-    assert missing == {"name": "ec2", "nodes": 1, "load_nodes": 1, "network": "host"}
+    here, missing = (settings_of(study, {"site": name})["site"] for name in (SITE, "moon"))
+    assert (here["most_nodes"], "network" in here, "moon" in here) == (5, False, False)
+    assert missing == {"name": "moon", "nodes": 1, "load_nodes": 1, "network": "host"}
 
 
 def test_a_level_overrides_the_sub_table_of_its_plug_in() -> None:
-    study = read_text(text(SITES + '"site.most_nodes" = [7, 8]\n' + SETTINGS.partition("[site.ec2]")[0]))
+    study = read_text(text(SITES + '"site.most_nodes" = [7, 8]\n' + SETTINGS.partition("[site.moon]")[0]))
     assert settings_of(study, {"site": SITE, "site.most_nodes": 7})["site"]["most_nodes"] == 7
 
 
@@ -170,8 +170,8 @@ def test_a_level_overrides_the_sub_table_of_its_plug_in() -> None:
     [
         (SITES + SETTINGS.replace("most_nodes", "most"), f"paper.toml:24: site.{SITE}.most = 5: no such key"),
         (SITES + SETTINGS.replace("= 5", '= "many"'), f"paper.toml:24: site.{SITE}.most_nodes = 'many': must be"),
-        (SITES + '[site.ec2]\nnodes = 3\n', "paper.toml:24: site.ec2.nodes = 3: belongs in [site]"),
-        ('[site.ec2]\nnetwork = "host"\n', "paper.toml:20: site.ec2: no such key"),
+        (SITES + '[site.moon]\nnodes = 3\n', "paper.toml:24: site.moon.nodes = 3: belongs in [site]"),
+        ('[site.moon]\nnetwork = "host"\n', "paper.toml:20: site.moon: no such key"),
     ],
 )  # fmt: skip
 def test_a_sub_table_is_checked(rest: str, message: str) -> None:
@@ -210,7 +210,7 @@ def test_without_missing_the_settings_of_a_missing_plug_in_go_too() -> None:
 
 
 def test_a_missing_part_that_only_a_listed_treatment_names_is_there(tmp_path: Path) -> None:
-    listed = f'[design]\nkind = "listed"\ntreatments = [{{ site = "{SITE}" }}, {{ site = "ec2" }}]\n'
+    listed = f'[design]\nkind = "listed"\ntreatments = [{{ site = "{SITE}" }}, {{ site = "moon" }}]\n'
     answer = checked(tmp_path, listed)
     assert answer.code == EXIT_MISSING
-    assert "paper.toml:22: design.treatments: site ec2 does not exist yet" in answer.err
+    assert "paper.toml:22: design.treatments: site moon does not exist yet" in answer.err
