@@ -49,8 +49,12 @@ impl Server {
         self.states().iter().all(|state| state == "T")
     }
 
-    fn free(&self) -> bool {
-        self.states().iter().all(|state| state == "S")
+    /// Waits until it goes on.
+    fn goes_on(&self) -> bool {
+        wait_for("the end of the pause", || {
+            self.states().iter().all(|state| state == "S")
+        });
+        true
     }
 
     fn named(&self) -> (String, String) {
@@ -63,14 +67,17 @@ impl Server {
         let (process, boot_id) = self.named();
         let words = ["pause", "--process", &process, "--boot-id", &boot_id];
         let holder = Holder::new(&self.lease, for_s, &words);
-        assert!(self.stopped(), "{:?}", self.states());
+        // A process that is running stops at its next return from the kernel.
+        wait_for("the pause", || self.stopped());
+        // A process that is running stops at its next return from the kernel.
+        wait_for("the pause", || self.stopped());
         holder
     }
 
     /// Within the time in which a watchdog looks, and without a trace.
     fn assert_healed(&self, within: Duration) {
         let begun = Instant::now();
-        wait_for("the end of the pause", || self.free());
+        self.goes_on();
         assert!(begun.elapsed() < within, "{:?}", begun.elapsed());
         wait_for("the end of the record", || records(&self.lease).is_empty());
     }
@@ -159,16 +166,16 @@ fn a_pause_ends_with_its_time_its_input_and_by_a_signal() {
     let begun = Instant::now();
     server.pause("0.5").ends_by("time");
     assert!(begun.elapsed() >= Duration::from_millis(500));
-    assert!(server.free() && records(&server.lease).is_empty());
+    assert!(server.goes_on() && records(&server.lease).is_empty());
     let mut holder = server.pause("60");
     assert_eq!(records(&server.lease).len(), 1);
     holder.input = None;
     holder.ends_by("input");
-    assert!(server.free());
+    assert!(server.goes_on());
     let mut holder = server.pause("60");
     signal(holder.pid(), "TERM");
     holder.ends_by("signal");
-    assert!(server.free() && records(&server.lease).is_empty());
+    assert!(server.goes_on() && records(&server.lease).is_empty());
 }
 
 #[test]
@@ -240,7 +247,7 @@ fn a_reused_id_is_never_signalled() {
         let output = run(&words);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(text(&output.stderr).contains("named before a restart"), "{output:?}");
-        assert!(server.free());
+        assert!(server.goes_on());
     }
 }
 
@@ -250,10 +257,10 @@ fn a_sweep_ends_the_disruptions_of_its_lease() {
     let other = Server::new("sweep-2");
     let (mut holder, mut others) = (server.pause("60"), other.pause("60"));
     assert!(run(&["sweep", "--lease", &server.lease]).status.success());
-    assert!(server.free() && records(&server.lease).is_empty() && other.stopped());
+    assert!(server.goes_on() && records(&server.lease).is_empty() && other.stopped());
     assert!(!holder.child.wait().unwrap().success());
     assert!(run(&["disrupt", "heal", "--lease", &other.lease]).status.success());
-    assert!(other.free() && !others.child.wait().unwrap().success());
+    assert!(other.goes_on() && !others.child.wait().unwrap().success());
 }
 
 #[test]

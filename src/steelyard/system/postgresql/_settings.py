@@ -92,6 +92,8 @@ def options(settings: Settings, node: Node, primary: str) -> Mapping[str, str]:
         "max_wal_senders": "100",
         "max_replication_slots": "100",
         "shared_buffers": _size(settings.shared_buffers_mb),
+        # In the node's folder, and not in /dev/shm, where those of a killed server stay.
+        "dynamic_shared_memory_type": "mmap",
         "synchronous_standby_names": f"ANY {settings.synchronous} (*)" if settings.synchronous else "",
         "synchronous_commit": settings.synchronous_commit,
         "wal_keep_size": _size(settings.wal_keep_mb),

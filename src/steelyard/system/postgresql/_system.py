@@ -63,6 +63,7 @@ DEPARTURES: Final = {
     "max_wal_senders, max_replication_slots": "100 instead of 10: more replicas, and copies for those that join",
     "wal_receiver_status_interval": "1s instead of 10s: replicas report more often how far they are",
     "wal_retrieve_retry_interval": "500ms instead of 5s: replicas connect again soon",
+    "dynamic_shared_memory_type": "mmap instead of posix: a killed server leaves nothing in /dev/shm",
     "unix sockets": "none: nodes on one machine would share the default one",
     "user": "that of the study, without capabilities; if it is root, in a user namespace in which it is not",
 }
