@@ -37,8 +37,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         println!("{}", json!({"pids": pids}));
         return Ok(());
     }
-    // First, as the end of its processes leaves the record of a disruption.
-    disrupt::heal(&arguments.lease).map_err(|error| format!("sweep: cannot end a disruption: {error}"))?;
+    // First, as the end of its processes leaves the record of a disruption. An error ends nothing here, and is returned at the end.
+    let healed = disrupt::heal(&arguments.lease).map_err(|error| format!("sweep: cannot end a disruption: {error}"));
     let deadline = Instant::now() + LIMIT;
     let mut killed = BTreeSet::new();
     let mut empty_looks = 0;
@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         std::thread::sleep(PAUSE);
     }
     println!("{}", json!({"killed": killed.len()}));
-    Ok(())
+    Ok(healed?)
 }
 
 /// Processes of a lease that have not ended.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.judging.activity_windows import CALM_S
 from steelyard.judging.membership import Span
 from steelyard.judging.scaling_measures import LONGEST_S, Seconds, by_second, excess, has_seconds, lost
-from steelyard.model.activity import HEALED, RECOVERED, Disrupted
+from steelyard.model.activity import BEGAN, HEALED, RECOVERED, Disrupted
 from steelyard.model.disruption import SETS, DisruptionChoice
 from steelyard.model.outcome import Outcome
 from steelyard.model.trial import TrialRecord
@@ -49,6 +49,11 @@ def marked_s(activity: Disrupted, name: str) -> float | None:
     return max(times.values()) if times and times.keys() == set(activity.nodes) else None
 
 
+def _began_s(activity: Disrupted) -> float:
+    """When the first target was disrupted; before that, the laboratory prepared it."""
+    return min((mark.t_s for mark in activity.marks if mark.name == BEGAN), default=activity.begun_s)
+
+
 def affected(disruptions: Sequence[Disrupted], timeout_ms: float) -> list[Span]:
     """The times in which errors are the result of a disruption: from its beginning until its targets have recovered,
     and operations that were in flight then have timed out."""
@@ -82,7 +87,7 @@ def disruption_measures(record: TrialRecord, intervals: Iterable[Interval]) -> d
     values: dict[str, float | None] = {"ambiguous_operations": float(_timed_out(counted))}
     if available:
         values["availability_percent"] = 100 * sum(available) / length
-    begins = [activity.begun_s - zero_s for activity in record.disruptions]
+    begins = [_began_s(activity) - zero_s for activity in record.disruptions]
     first_s = min(begins, default=math.inf)
     good = _good(seconds, available, first_s)
     times: dict[str, list[float | None]] = {"detection_s": [], "recovery_s": [], "relapse_s": []}

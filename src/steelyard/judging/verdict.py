@@ -212,7 +212,8 @@ def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
     missing = sum(done.not_found for done in evidence.dones)
     if evidence.disruptions:
         missing = min(missing, _count(evidence.calm, (Outcome.NOT_FOUND,)))
-    wrong = kinds.get(Outcome.INVALID, 0)
+    # A disruption excuses no wrong answer.
+    wrong = _count(evidence.intervals, (Outcome.INVALID,)) if evidence.disruptions else kinds.get(Outcome.INVALID, 0)
     asked = evidence.load.operations if evidence.load.duration_s is None else None
     of_all = "of operations"
     reasons = [

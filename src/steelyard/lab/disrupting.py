@@ -17,13 +17,17 @@ from steelyard.judging.membership import Span
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.probe_processes import Instrument, watched_nodes
 from steelyard.model.activity import RECOVERED, Disrupted, Mark
-from steelyard.model.errors import SystemFault
+from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.plan import PlannedTrial
 from steelyard.node.base import Node
 from steelyard.node.tasks import alongside, together
 from steelyard.probe.base import Probe, ReadsWay
 
 POLL_S = 0.25
+
+
+class NotHeld(SteelyardError):
+    """The laboratory could not disrupt a node, or not heal it."""
 
 
 class DisruptionInProgress:
@@ -58,6 +62,8 @@ class DisruptionInProgress:
         await self._measured.wait()
         settings = self._trial.settings
         for place, at_s in enumerate(settings.disruption.begins_s(settings.load.measured_s or 0.0)):
+            if self.activities and self.activities[-1].outcome == "failed":
+                return  # its nodes may be down still
             await asyncio.sleep(self._begun_s + at_s - time.time())
             members = self._cluster.databases
             names = targets(settings.disruption, [node.name for node in members], self._trial.seed + place)
@@ -85,6 +91,9 @@ class DisruptionInProgress:
             self._update(outcome="done")
         except SystemFault as fault:
             self._update(outcome="failed", error=fault.in_a_line)
+        except SteelyardError as error:
+            # A node that the laboratory could not heal is not the system's fault.
+            raise NotHeld(error.message, error.hint) from error
         finally:
             # From here on a dead node is one that should be alive.
             members.down = ()
@@ -93,21 +102,22 @@ class DisruptionInProgress:
             self._watcher.tell(ActivityEnded.model_validate({**what, "outcome": ended.outcome, "error": ended.error}))
 
     async def _recovered(self, nodes: Sequence[Node], limit_s: float) -> None:
-        """Wait until healed nodes answer and see all members. Raises SystemFault if one does not in time."""
+        """Wait until healed nodes answer, and every member sees all others. Raises SystemFault if that takes longer."""
+        members, ready = self._cluster.databases, set[str]()
         try:
             async with asyncio.timeout(limit_s):
-                await together(self._ready(node) for node in nodes)
+                await together(self._ready(node, len(members), ready) for node in members)
         except TimeoutError:
-            back = {mark.node for mark in self.activities[-1].marks if mark.name == RECOVERED}
-            lost = [node.name for node in nodes if node.name not in back]
+            lost = [node.name for node in members if node.name not in ready]
             what = f"{', '.join(lost)} did not recover within {limit_s:g} s (disruption.recover_s)"
             raise SystemFault(what, node=lost[0] if lost else "", system=self._cluster.system.name) from None
+        for node in nodes:
+            self._mark(node, RECOVERED)
 
-    async def _ready(self, node: Node) -> None:
-        system, members = self._cluster.system, len(self._cluster.databases)
-        while not await system.ready(node, members):  # noqa: ASYNC110 - a server has no event
+    async def _ready(self, node: Node, members: int, ready: set[str]) -> None:
+        while not await self._cluster.system.ready(node, members):  # noqa: ASYNC110 - a server has no event
             await asyncio.sleep(POLL_S)
-        self._mark(node, RECOVERED)
+        ready.add(node.name)
 
     async def _unread(self, nodes: Sequence[Node]) -> None:
         """End instruments that read the servers of these nodes, of which nothing is expected until they recover."""

@@ -30,6 +30,7 @@ from steelyard.plugins.find import PluginFile, Trust, no_file
 from steelyard.progress.event_words import event_line
 from steelyard.progress.state import Live
 from steelyard.reading.parallel import connected
+from steelyard.site.ec2 import accounts
 from steelyard.store import layout
 from steelyard.store.merge import merge
 from steelyard.store.merged_journal import OF_THE_STUDY
@@ -46,6 +47,9 @@ POLL_S: Final = 0.05
 FOLDER: Final = "laboratory"
 """Folder of the block in flight, in the state folder of a laboratory."""
 START_ONE: Final = "dask worker {} --resources lab=1 --nworkers 1 --nthreads 1"
+
+OF_OTHERS: Final = 0o077
+PRIVATE: Final = "put it on each laboratory, and name it by its absolute path; or let others read it"
 
 Files = Mapping[str, bytes]
 """Path in a folder to content."""
@@ -74,8 +78,8 @@ class Laboratory:
     labs: float
     """Amount of the resource `lab`."""
     version: str
-    ids: tuple[str, str]
-    """Of the machine, and of the boot of its kernel."""
+    ids: tuple[str, str, str]
+    """Of the machine, of the boot of its kernel, and of the state folder, which holds what only one of them may end."""
 
 
 _sessions: list[Session] = []
@@ -84,7 +88,9 @@ _sessions: list[Session] = []
 
 def about(dask_worker: distributed.Worker) -> Laboratory:
     """On a worker: describe it."""
-    return Laboratory(dask_worker.state.total_resources.get(RESOURCE, 0.0), __version__, (machine_id(), boot()))
+    amount, state = dask_worker.state.total_resources.get(RESOURCE, 0.0), state_folder()
+    state.mkdir(parents=True, exist_ok=True)
+    return Laboratory(amount, __version__, (machine_id(), boot(), accounts.owner(state)))
 
 
 def stop() -> None:
@@ -168,8 +174,12 @@ def measure_on_laboratories(
 
     begun = begin(path, store, trust=noted, say=say, agree=agree, here=False, **options)
     with connected(address) as client, begun as session:
+        for received in sorted(session.folder.parent.glob(_received(session.folder, "*").name)):
+            _merge(session, received)  # it was interrupted
         blocks, written = _blocks(session), _written(session.folder)
         named = {name: file for name, file in session.plugins.named.items() if _is_below(name)}
+        if private := [name for name, file in named.items() if not file.stat().st_mode & OF_OTHERS]:
+            raise StudyError(f"{private[0]} is not sent to laboratories: it is private to you", PRIVATE, key="--labs")
         files = {name: file.read_bytes() for name, file in {**named, path.name: path}.items()}
         order = Order(path.name, files, trusted, written, {**options, "quiet_wait_s": quiet_wait_s})
         client.subscribe_topic(written[layout.PLAN], lambda event: say(event[1]))
@@ -181,6 +191,19 @@ def measure_on_laboratories(
         finally:
             work.stop()
     return session.end()
+
+
+def _received(into: Path, block: str) -> Path:
+    """Folder of a block that has come from its laboratory, until it is merged."""
+    return into.parent / f".{into.name}.block-{block}"
+
+
+def _merge(session: Session, received: Path) -> None:
+    """Merge a block, also a second time. Raises StoreError."""
+    merged = merge([received], session.folder, session.writer)
+    if problems := [*merged.conflicts, *merged.lost]:
+        raise StoreError(f"the block in {received} cannot be merged: {'; '.join(problems)}")
+    shutil.rmtree(received)
 
 
 def _blocks(session: Session) -> list[int]:
@@ -284,8 +307,9 @@ class _Work:
         elif not lab.ids[0]:
             why, hint = "is on a machine without an id", name
         elif shared := [other for other, known in self._usable.items() if {*known.ids} & {*lab.ids}]:
-            why = f"is on the machine of {shared[0]}: each would be background load of the other"
-            hint = f"stop one of them; if it is another machine with the same id, {name}"
+            why = f"is on the machine of {shared[0]}, or has its state folder: each would disturb the other"
+            hint = f"stop one of them; if it is another machine with the same id, {name}; if homes are shared, set "
+            hint += "STEELYARD_STATE to a folder of its own"
         elif blocks < FEWEST_BLOCKS * labs:
             why = f"is one too many for {count(blocks, 'block')}: each needs {FEWEST_BLOCKS}, or laboratory and block "
             why += "cannot be separated"
@@ -329,9 +353,9 @@ class _Work:
             return
         into = self._session.folder
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=f".{into.name}.") as folder:
-            _write(files, Path(folder))
-            merged = merge([Path(folder)], into, self._session.writer)
-        if problems := [*merged.conflicts, *merged.lost]:
-            raise StoreError(f"block {block} of laboratory {address} cannot be merged: {'; '.join(problems)}")
+            _write(files, Path(folder) / "block")
+            # It is there whole, or not at all: the laboratory has it no longer.
+            (Path(folder) / "block").rename(_received(into, str(block)))
+        _merge(self._session, _received(into, str(block)))
         del self._busy[address]
         self._say(f"block {block} is merged, {count(len(self._blocks) + len(self._busy), 'block')} left")

@@ -32,7 +32,7 @@ from steelyard.lab import capacity, clocks, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.course import Course
-from steelyard.lab.disrupting import DisruptionInProgress
+from steelyard.lab.disrupting import DisruptionInProgress, NotHeld
 from steelyard.lab.parts import LabParts
 from steelyard.lab.scaling import ScalingInProgress
 from steelyard.lab.search import SearchInProgress
@@ -183,6 +183,8 @@ class TrialRunner:
             return self._link_fault() or _blamed(ReasonKind.SYSTEM_FAULT, fault)
         except ClockError as error:
             return _blamed(ReasonKind.CLOCK, error)
+        except NotHeld as error:
+            return _blamed(ReasonKind.LAB_FAULT, error)
         except (SteelyardError, OSError, LookupError, ValueError) as error:
             if of_the_disk(error):
                 raise

@@ -36,7 +36,8 @@ class Rent(NamedTuple):
 
 def rent_of(plan: Plan, abilities: Abilities) -> Rent | None:
     """Rented nodes of a plan; None if there are none."""
-    starts = {trial.start: trial.settings for trial in plan.trials}
+    # A trial that ends its start has a lease of its own.
+    starts = {trial.id if trial.settings.ends_start else trial.start: trial.settings for trial in plan.trials}
     rented: list[tuple[int, float]] = []
     for settings in starts.values():
         requests = requests_of(plan.study, settings, abilities.system(settings))

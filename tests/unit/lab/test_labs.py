@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -29,7 +30,7 @@ ORDER = Order("made.toml", {}, frozenset(), {}, {})
 
 
 def laboratory(name: str) -> Laboratory:
-    return Laboratory(1.0, __version__, (f"machine-{name}", f"boot-{name}"))
+    return Laboratory(1.0, __version__, (f"machine-{name}", f"boot-{name}", f"state-{name}"))
 
 
 @dataclass
@@ -130,14 +131,16 @@ def test_without_a_laboratory_the_command_that_starts_one_is_said(tmp_path: Path
 @pytest.mark.parametrize(
     ("workers", "starts", "why"),
     [
-        ({A: laboratory("a"), B: replace(laboratory("b"), ids=("machine-a", "boot-b"))}, 4, "is on the machine of"),
-        ({A: laboratory("a"), B: replace(laboratory("b"), ids=("machine-b", "boot-a"))}, 4, "is on the machine of"),
+        *(
+            ({A: laboratory("a"), B: replace(laboratory("b"), ids=ids)}, 4, "is on the machine of .*, or has its state")
+            for ids in (("machine-a", "b", "b"), ("b", "boot-a", "b"), ("b", "b", "state-a"))
+        ),
         ({A: laboratory("a"), B: laboratory("b")}, 3, "is one too many for 3 blocks: each needs 2"),
         ({A: laboratory("a"), B: replace(laboratory("b"), version="0.0.1")}, 4, "but 0.0.1"),
         ({A: laboratory("a"), B: ModuleNotFoundError("No module named 'steelyard'")}, 4, "does not have Steelyard"),
-        ({A: replace(laboratory("a"), ids=("", "boot-a"))}, 4, "without an id"),
+        ({A: replace(laboratory("a"), ids=("", "boot-a", "state-a"))}, 4, "without an id"),
     ],
-    ids=["machine", "boot", "blocks", "version", "none", "no-id"],
+    ids=["machine", "boot", "state", "blocks", "version", "none", "no-id"],
 )
 def test_laboratories_that_cannot_be_used_are_refused_before_anything_is_measured(
     tmp_path: Path, workers: dict[str, Any], starts: int, why: str
@@ -170,6 +173,21 @@ def test_a_block_that_has_begun_stays_on_its_machine(tmp_path: Path) -> None:
     study.write_text(made.STUDY)
     with begin(study, tmp_path / "store", here=False) as session, pytest.raises(StudyError, match="have begun"):
         labs._blocks(session)
+
+
+def test_a_block_whose_merge_was_interrupted_is_merged_again(tmp_path: Path) -> None:
+    folder = made.store(tmp_path / "store")
+    whole = sorted(path.name for path in (folder / "trials").iterdir())
+    received = labs._received(folder, "2")
+    shutil.copytree(folder, received)
+    shutil.rmtree(folder / "trials" / whole[0])
+    study = tmp_path / "made.toml"
+    study.write_text(made.STUDY)
+    with begin(study, tmp_path / "store", here=False) as session:
+        labs._merge(session, received)
+        assert labs._blocks(session) == []
+    assert sorted(path.name for path in (folder / "trials").iterdir()) == whole
+    assert not received.exists()
 
 
 def test_without_a_scheduler_it_is_said_what_to_do() -> None:

@@ -33,20 +33,19 @@ def rented(tmp_path: Path, **changes: Any) -> tuple[Study, list[str], list[Study
 
 
 def test_the_most_is_the_starts_times_their_nodes_times_their_longest_life(tmp_path: Path) -> None:
-    """Two starts a block, of 2 and of 4 nodes, the load node included, for 2 h."""
+    """Two starts per block, of 2 and of 4 nodes, the load node included, for 2 h 10 min."""
     a_study, notes, refused = rented(tmp_path, cost=PRICE)
-    blocks = a_study.design.starts
-    hours = blocks * (2 + 4) * 2
-    assert notes[0] == f"{2 * blocks} starts of up to 4 rented nodes: {hours} node-hours at most, {hours * 0.1:.2f} USD"
+    assert a_study.design.starts == 2
+    assert notes[0] == "4 starts of up to 4 rented nodes: 26.00 node-hours at most, 2.60 USD"
     assert notes[1] == "if the plan takes as long as expected, about 0.20 USD"
     assert refused == []
 
 
 def test_a_limit_refuses_what_may_cost_more(tmp_path: Path) -> None:
-    (error,) = rented(tmp_path, cost=PRICE, design={"starts": 2, "cost_limit": 2.3})[2]
-    assert error.message.startswith("design.cost_limit = 2.3: 4 starts of up to 4 rented nodes: 24 node-hours")
+    (error,) = rented(tmp_path, cost=PRICE, design={"starts": 2, "cost_limit": 2.5})[2]
+    assert error.message.startswith("design.cost_limit = 2.5: 4 starts of up to 4 rented nodes: 26.00 node-hours")
     assert error.key == "design.cost_limit"
-    assert rented(tmp_path, cost=PRICE, design={"starts": 2, "cost_limit": 2.5})[2] == []
+    assert rented(tmp_path, cost=PRICE, design={"starts": 2, "cost_limit": 2.7})[2] == []
 
 
 def test_without_a_price_nothing_is_known(tmp_path: Path) -> None:

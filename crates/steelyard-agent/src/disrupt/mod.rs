@@ -82,14 +82,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Heals what belongs to a lease, also where its process lives. Idempotent.
+/// Heals what belongs to a lease, also where its process lives: all of it, even if a part fails. Idempotent. Errors: the
+/// first.
 pub(crate) fn heal(lease: &str) -> io::Result<()> {
-    for path in record::of_lease(lease)? {
-        if let Some(record) = Record::read(&path)? {
-            record.heal()?;
-        }
-    }
-    Ok(())
+    let heal = |path: &PathBuf| Record::read(path)?.map_or(Ok(()), |record| record.heal());
+    let outcomes: Vec<io::Result<()>> = record::of_lease(lease)?.iter().map(heal).collect();
+    outcomes.into_iter().collect()
 }
 
 fn hold(held: &Held, mut act: impl Act) -> Result<(), Box<dyn Error>> {

@@ -7,17 +7,20 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::process::{Signal, geteuid};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic_file::{self, PRIVATE};
-use crate::process::{Process, boot_id};
+use crate::process::{Process, boot_id, within};
 
 const MEMORY: &str = "/dev/shm";
 const PRIVATE_FOLDER: u32 = 0o700;
 const OF_OTHERS: u32 = 0o077;
 const MOST_BYTES: u64 = 1 << 20;
+/// For a process that was killed to end.
+const END: Duration = Duration::from_secs(2);
 
 /// What is done to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +84,9 @@ impl Record {
 
     /// None if there is no such file. Errors: a file that others can write, or that is none of these.
     pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
-        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path);
+        // Not to wait for the writer of a pipe that somebody put there.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
         let file = match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
@@ -99,10 +104,11 @@ impl Record {
     /// Ends the holder, undoes, and removes the record. Of another boot nothing is left. Idempotent.
     pub(super) fn heal(&self) -> io::Result<()> {
         if self.boot_id == boot_id() {
-            if self.holder.pid != std::process::id() {
-                self.holder.signal(Signal::KILL)?;
-            }
-            self.undone()?;
+            self.holder.signal(Signal::KILL)?;
+            // Only then does it record, and stop, no more.
+            within(END, || !self.holder.alive());
+            let newest = Self::read(&self.path).ok().flatten();
+            newest.as_ref().unwrap_or(self).undone()?;
         }
         self.remove()
     }
@@ -127,10 +133,14 @@ impl Record {
     }
 }
 
-/// The records of a lease on this node; of an id that names no file there are none.
+/// The records of a lease on this node; of an id that names no file there are none, and none in a folder that is not this
+/// user's, which another one may have put there.
 pub(super) fn of_lease(lease: &str) -> io::Result<Vec<PathBuf>> {
-    let prefix = format!("{lease}.");
-    let entries = match fs::read_dir(folder()) {
+    let (prefix, folder) = (format!("{lease}."), folder());
+    if fs::symlink_metadata(&folder).is_ok_and(|found| ours(&found, &folder).is_err()) {
+        return Ok(Vec::new());
+    }
+    let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
     };

@@ -53,15 +53,12 @@ pub(super) fn run(path: &Path, limit: Duration) -> io::Result<()> {
     };
     while record.holder.alive() && Instant::now() < deadline {
         std::thread::sleep(POLL);
-        // More may be recorded by now.
-        match Record::read(path)? {
-            Some(newer) => record = newer,
-            None => return Ok(()),
+        // More may be recorded by now. What cannot be read at the moment ends no watch.
+        match Record::read(path) {
+            Ok(Some(newer)) => record = newer,
+            Ok(None) => return Ok(()),
+            Err(_) => {}
         }
-    }
-    // Between the last look and the holder's death it may have recorded more.
-    if let Some(newer) = Record::read(path)? {
-        record = newer;
     }
     record.heal()
 }

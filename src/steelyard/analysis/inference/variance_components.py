@@ -14,10 +14,11 @@ normal effects; the second and third are exact or nearly so for equal numbers.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.estimates import LARGEST_LOG
@@ -71,12 +72,9 @@ def components(
     columns = [starts, *(one for one in (blocks, treatments) if one is not None)]
     if not len(y) or any(len(one) != len(y) for one in columns):
         raise ValueError(f"{len(y)} values with columns of {', '.join(str(len(one)) for one in columns)}")
-    fixed = [np.ones((len(y), 1))] + ([_indicators(treatments)] if treatments is not None else [])
-    nested = starts if blocks is None else list(zip(blocks, starts, strict=True))
-    z_start = _indicators(nested)
-    z_block = _indicators(blocks) if blocks is not None else None
-    counts = {"n": len(y), "starts": z_start.shape[1], "blocks": 1 if z_block is None else z_block.shape[1]}
-    block, start, rest = _strata(y, fixed, z_block, z_start)
+    nested = tuple(starts if blocks is None else zip(blocks, starts, strict=True))
+    counts = {"n": len(y), "starts": len(set(nested)), "blocks": 1 if blocks is None else len(set(blocks))}
+    block, start, rest = _strata(y, treatments, blocks, nested)
     about = _About(unit, confidence, counts)
     within = _within(rest, about) if rest.df > 0 else None
     between = _difference(start, rest, start.starts, about, "between starts") if start.df > 0 and rest.df > 0 else None
@@ -95,9 +93,7 @@ def mean_squares(
     y = np.asarray(values, dtype=float)
     if not len(y) or len(starts) != len(y):
         raise ValueError(f"{len(y)} values with a column of {len(starts)}")
-    _, start, rest = _strata(
-        y, [np.ones((len(y), 1)) if blocks is None else _indicators(blocks)], None, _indicators(starts)
-    )
+    _, start, rest = _strata(y, blocks, None, tuple(starts))
     return start, rest
 
 
@@ -123,32 +119,54 @@ def _indicators(labels: Sequence[object]) -> Numbers:
     return indicators
 
 
+class _Added(NamedTuple):
+    """What a stratum adds: an orthonormal basis, and the coefficient of each component in its mean square."""
+
+    basis: Numbers
+    blocks: float
+    starts: float
+
+    def stratum(self, y: Numbers, total: float) -> Stratum:
+        """Its mean square of values whose whole sum of squares is `total`."""
+        if not (df := self.basis.shape[1]):
+            return Stratum(0, 0.0)
+        squares = float(np.sum((self.basis.T @ y) ** 2))
+        return Stratum(df, squares / df if squares > TINY * total else 0.0, self.blocks, self.starts)
+
+
 def _strata(
-    y: Numbers, fixed: Sequence[Numbers], z_block: Numbers | None, z_start: Numbers
+    y: Numbers, fixed: Sequence[object] | None, blocks: Sequence[object] | None, starts: tuple[object, ...]
 ) -> tuple[Stratum | None, Stratum, Stratum]:
-    """Mean squares of blocks after treatments, of starts after both, and of the residuals.
+    """Mean squares of blocks after what is fixed, of starts after both, and of the residuals."""
+    of_block, of_start, basis = _design(*(None if one is None else tuple(one) for one in (fixed, blocks)), starts)
+    y = y - y.mean()
+    total = float(y @ y)
+    left = y - basis @ (basis.T @ y)
+    df, squares = len(y) - basis.shape[1], float(left @ left)
+    rest = Stratum(df, squares / df if df > 0 and squares > TINY * total else 0.0)
+    return None if of_block is None else of_block.stratum(y, total), of_start.stratum(y, total), rest
+
+
+@functools.lru_cache(maxsize=32)
+def _design(
+    fixed: tuple[object, ...] | None, blocks: tuple[object, ...] | None, starts: tuple[object, ...]
+) -> tuple[_Added | None, _Added, Numbers]:
+    """What blocks and starts add, and the basis of all. Every response of the same trials has the same.
 
     E(SS of Q) = sum over components of variance x trace(Z' Q Z), Q the projection that the stratum adds.
     """
-    y = y - y.mean()
-    total = float(y @ y)
-    basis = linalg.orth(np.hstack(fixed))
-    block = None
-    if z_block is not None:
+    z_start = _indicators(starts)
+    z_fixed = np.ones((len(starts), 1)) if fixed is None else _indicators(fixed)
+    basis, block = z_fixed / np.sqrt(z_fixed.sum(axis=0)), None
+    if blocks is not None:
+        z_block = _indicators(blocks)
         added = _beyond(z_block, basis)
-        both = _beyond(z_start, np.hstack([basis, added]))
+        both = np.hstack([basis, added])
         # Some block needs several starts, else blocks and starts are confounded.
-        if added.shape[1] and both.shape[1]:
-            block = _stratum(added, y, z_block, z_start, total)
-            basis = np.hstack([basis, added])
-    added = _beyond(z_start, basis)
-    start = _stratum(added, y, None, z_start, total)
-    basis = np.hstack([basis, added])
-    left = y - basis @ (basis.T @ y)
-    df = len(y) - basis.shape[1]
-    squares = float(left @ left)
-    rest = Stratum(df, squares / df if df > 0 and squares > TINY * total else 0.0)
-    return block, start, rest
+        if added.shape[1] and _beyond(z_start, both).shape[1]:
+            block, basis = _added(added, z_block, z_start), both
+    start = _added(_beyond(z_start, basis), None, z_start)
+    return block, start, np.hstack([basis, start.basis])
 
 
 def _beyond(z: Numbers, basis: Numbers) -> Numbers:
@@ -158,15 +176,11 @@ def _beyond(z: Numbers, basis: Numbers) -> Numbers:
     return np.asarray(u[:, sizes > 1e-9 * math.sqrt(len(z))])
 
 
-def _stratum(q: Numbers, y: Numbers, z_block: Numbers | None, z_start: Numbers, total: float) -> Stratum:
-    df = q.shape[1]
-    if not df:
-        return Stratum(0, 0.0)
-    squares = float(np.sum((q.T @ y) ** 2))
-    per_block = float(np.sum((q.T @ z_block) ** 2)) / df if z_block is not None else 0.0
-    return Stratum(
-        df, squares / df if squares > TINY * total else 0.0, per_block, float(np.sum((q.T @ z_start) ** 2)) / df
+def _added(q: Numbers, z_block: Numbers | None, z_start: Numbers) -> _Added:
+    blocks, starts = (
+        0.0 if z is None or not q.shape[1] else float(np.sum((q.T @ z) ** 2)) / q.shape[1] for z in (z_block, z_start)
     )
+    return _Added(q, blocks, starts)
 
 
 def _within(rest: Stratum, about: _About) -> Estimate:

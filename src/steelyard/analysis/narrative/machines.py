@@ -29,6 +29,7 @@ def limits(records: Sequence[TrialRecord]) -> list[str]:
     if not named:
         return []
     return [
-        f"Blocks were measured{named}. Levels are compared within blocks, that is, on one machine: a difference "
-        "between machines is one between blocks. Means of a level are over all machines, and their intervals with them."
+        f"Blocks were measured{named}. Levels are compared within blocks, that is, by one laboratory where a block has "
+        "one machine: a difference between machines is one between blocks. Means of a level are over all machines, and "
+        "their intervals with them."
     ]

@@ -31,7 +31,8 @@ RESPONSES = (
         "Seconds after the recovery and before the next disruption that were not as good: not 0 if a cluster flaps. "
         f"{IF_ALL}"),
     _of("ambiguous_operations", "ambiguous operations", "operations", 207,
-        "Operations that timed out, of which clients do not know whether they took effect."),
+        "Operations that timed out, of which clients do not know whether they took effect. Operations in flight "
+        "on a connection that broke, whose effect is not known either, count as errors only."),
 )  # fmt: skip
 """Measures of a trial that is disrupted, and of its controls. With them come `lost_operations` and
 `excess_response_ms_s`."""

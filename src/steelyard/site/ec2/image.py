@@ -7,11 +7,13 @@ an image is whole.
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from steelyard.model.errors import LastingSiteError, SiteError
+from steelyard.node.tasks import to_the_end
 from steelyard.site.ec2 import checks
 from steelyard.site.ec2.cloud import Answer, Cloud, pauses
 from steelyard.site.ec2.instances import Image, parsed
@@ -47,7 +49,10 @@ async def of_settings(cloud: Cloud, settings: Settings, architecture: str) -> Im
     if settings.image == BAKED:
         named = [{"Name": "name", "Values": [name_of(architecture)]}]
         answer = await cloud.ask("describe_images", Owners=["self"], Filters=named)
-        entry = next((image for image in answer["Images"] if image.get("State") == "available"), None)
+        entry = next(iter(answer["Images"]), None)
+        if entry is not None and entry.get("State") != "available":
+            # Whoever began to make it may be gone; it becomes an image all the same.
+            await _until(functools.partial(_available, cloud, entry["ImageId"]), f"image {entry['ImageId']} is pending")
     else:
         entry = _only(await cloud.ask("describe_images", ImageIds=[settings.image]), settings.image)
     if entry is None:
@@ -67,8 +72,13 @@ async def base(cloud: Cloud, architecture: str) -> Image:
 
 async def bake(cloud: Cloud, words: dict[str, Any], name: str, tags: list[dict[str, str]]) -> Image:
     """The image of an instance that is launched with these words and stops when it is ready. Raises SiteError."""
-    launched = await cloud.ask("run_instances", **words)
-    builder = str(launched["Instances"][0]["InstanceId"])
+    answers: list[Answer] = []
+
+    async def launch() -> None:
+        answers.append(await cloud.ask("run_instances", **words))
+
+    await to_the_end(launch())
+    builder = str(answers[0]["Instances"][0]["InstanceId"])
     await _until(lambda: _stopped(cloud, builder), f"the image's builder {builder} has not installed everything")
     kinds = [{"ResourceType": kind, "Tags": tags} for kind in ("image", "snapshot")]
     baked = await cloud.ask("create_image", InstanceId=builder, Name=name, TagSpecifications=kinds)

@@ -3,13 +3,15 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from steelyard.leases.records import ID_PATTERN
+from steelyard.model.errors import SiteError
 from steelyard.node.base import Node
-from steelyard.site.ec2.cloud import Answer, Cloud
+from steelyard.site.ec2.cloud import Answer, Cloud, pauses
 from steelyard.site.ec2.settings import Settings
 
 LEASE: Final = "steelyard:lease"
@@ -19,6 +21,8 @@ UNTIL: Final = "steelyard:until"
 GONE: Final = frozenset({"shutting-down", "terminated"})
 LOOK_S: Final = 15
 """Seconds between two looks of an instance at its end."""
+KNOWN_S: Final = 30.0
+"""Seconds after which every call knows what another one has launched."""
 GRACE_S: Final = 600
 """Seconds by which an instance outlives its lease, whose conductor should have ended it."""
 UPTIME: Final = "cut -d . -f 1 /proc/uptime"
@@ -131,6 +135,19 @@ def launch_words(
 async def of_tag(cloud: Cloud, key: str, value: str) -> list[Instance]:
     """Every instance with a tag, also those that have ended a short time ago. Raises SiteError."""
     return parsed(await cloud.ask("describe_instances", Filters=[tagged(key, value)]))
+
+
+async def end_these(cloud: Cloud, ids: Sequence[str]) -> None:
+    """Terminate instances by their ids, which EC2 may not know yet. Raises SiteError."""
+    for pause_s in pauses(KNOWN_S):
+        try:
+            await cloud.ask("terminate_instances", InstanceIds=list(ids))
+        except SiteError as error:
+            if "InvalidInstanceID.NotFound" not in error.message:
+                raise
+            await asyncio.sleep(pause_s)
+        else:
+            return
 
 
 async def end(cloud: Cloud, lease: str) -> None:

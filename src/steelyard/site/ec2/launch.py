@@ -66,6 +66,9 @@ class Launch:
 
     async def bake(self, node: Node, architecture: str) -> Image:
         """Have an instance install what nodes need, and make an image of it. Raises SiteError."""
+        # The image has the volume of its base, and spot instances do not stop.
+        plain = {"volume_gb": None, "volume_iops": None, "volume_type": "gp3", "market": "on-demand"}
+        self._settings = self._settings.model_copy(update=plain)
         words = self._words(node, image.SCRIPT) | {"InstanceInitiatedShutdownBehavior": "stop"}
         own = instances.tags("", self._owner, "")
         return await image.bake(self._cloud, words, image.name_of(architecture), own)
@@ -93,17 +96,26 @@ class Launch:
         """Ask EC2 for the instances of nodes. Raises the first error when all have been asked for."""
         machine_key, public = (self._folder / "host").read_text(encoding="ascii"), keys.public(self._folder / "key")
         script = instances.first_boot(self._settings.user, self._seconds, machine_key, public)
-        failed: list[BaseException] = []
+        failed, launched = list[BaseException](), list[str]()
 
         async def launch() -> None:
             calls = [self._cloud.ask("run_instances", **self._words(node, script)) for node in nodes]
-            answers = await asyncio.gather(*calls, return_exceptions=True)
-            failed.extend(answer for answer in answers if isinstance(answer, BaseException))
+            for answer in await asyncio.gather(*calls, return_exceptions=True):
+                if isinstance(answer, BaseException):
+                    failed.append(answer)
+                else:
+                    launched.extend(str(one["InstanceId"]) for one in answer["Instances"])
 
-        # A call in progress cannot be called back: its instance must be there, or not, when the lease is undone.
-        await to_the_end(launch())
-        if failed:
-            raise failed[0]
+        try:
+            # A call in progress cannot be called back: its instance must be there, or not, when the lease is undone.
+            await to_the_end(launch())
+            if failed:
+                raise failed[0]
+        except BaseException:
+            # By their ids: EC2 may not show yet by their tag what it has just launched.
+            if launched:
+                await to_the_end(instances.end_these(self._cloud, launched))
+            raise
 
     async def running(self, nodes: Sequence[Node], mark: MarkNode = no_mark) -> Mapping[str, Instance]:
         """The instances of nodes, once all are running and have their addresses. Raises SiteError."""

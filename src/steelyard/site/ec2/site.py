@@ -54,7 +54,7 @@ class Ec2Site:
     @property
     def most_hours(self) -> float:
         """Hours for which a lease costs money at most."""
-        return self._settings.most_hours
+        return self._settings.most_hours + instances.GRACE_S / 3600
 
     async def prepare(self) -> None:
         """Bake the image of the settings in their region, if it is not there: some minutes, once. Raises SiteError."""
