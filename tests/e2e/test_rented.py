@@ -76,7 +76,7 @@ def test_a_node_that_joins_is_launched_and_nothing_stays(fake: FakeEc2, laborato
     study.write_text(STUDY)
     refused = laboratory.run(study)
     assert refused.returncode == 2
-    assert "not agreed to: 2 starts of up to 4 rented nodes: 15.17 node-hours at most, 1.517 USD" in refused.stderr
+    assert "not agreed to: 2 starts of up to 4 rented nodes: 15.17 node-hours at most, 1.52 USD" in refused.stderr
     assert "RunInstances" not in fake.actions
     ended = laboratory.run(study, "--yes")
     assert ended.returncode == 0, ended.stderr
