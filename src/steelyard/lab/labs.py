@@ -23,6 +23,7 @@ from steelyard.format import count, listed
 from steelyard.heavy import distributed
 from steelyard.lab.provenance import boot
 from steelyard.lab.session import Agree, Say, Session, SessionEnd, begin, no_cost, silence
+from steelyard.leases.identity import state_id
 from steelyard.model.errors import SteelyardError, StoreError, StudyError
 from steelyard.node.folders import state_folder
 from steelyard.node.machine_facts import MACHINE_VARIABLE, machine_id
@@ -30,7 +31,6 @@ from steelyard.plugins.find import PluginFile, Trust, no_file
 from steelyard.progress.event_words import event_line
 from steelyard.progress.state import Live
 from steelyard.reading.parallel import connected
-from steelyard.site.ec2 import accounts
 from steelyard.store import layout
 from steelyard.store.merge import merge
 from steelyard.store.merged_journal import OF_THE_STUDY
@@ -90,7 +90,7 @@ def about(dask_worker: distributed.Worker) -> Laboratory:
     """On a worker: describe it."""
     amount, state = dask_worker.state.total_resources.get(RESOURCE, 0.0), state_folder()
     state.mkdir(parents=True, exist_ok=True)
-    return Laboratory(amount, __version__, (machine_id(), boot(), accounts.owner(state)))
+    return Laboratory(amount, __version__, (machine_id(), boot(), state_id(state)))
 
 
 def stop() -> None:

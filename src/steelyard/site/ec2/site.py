@@ -14,6 +14,7 @@ from pathlib import Path
 
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
+from steelyard.leases.identity import known_state_id, state_id
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_tree
 from steelyard.leases.steps import taking_back, undone_on_error
@@ -124,7 +125,7 @@ class Ec2Site:
         now = lease_records.utc_now()
         left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}
         kept = {record.id for _, record in lease_records.records(self._state)}
-        owner = accounts.known_owner(self._state)
+        owner = known_state_id(self._state)
         for region in accounts.regions(self._state) if owner else ():
             for identity in await instances.leases_of(Cloud(region), owner) - kept:
                 path = lease_records.record_path(self._state, identity)
@@ -185,7 +186,7 @@ class Ec2Site:
         with lease_records.locked(self._state):
             lease_records.write(lease_records.record_path(self._state, record.id), record)
         lease_records.make_nodes_folder(self._state, record.id)
-        owner = accounts.owner(self._state)
+        owner = state_id(self._state)
         return Launch(self._cloud, self._settings, self._state, record, launched, owner, self._seconds_of(record))
 
     def _record(self, study: str, until: datetime, nodes: tuple[Node, ...]) -> lease_records.Record:

@@ -13,6 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.leases import records as lease_records
+from steelyard.leases.identity import known_state_id, state_id
 from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.node.base import Node
 from steelyard.site.base import Request
@@ -269,9 +270,9 @@ def test_an_image_is_baked_once(ec2: Any, tmp_path: Path) -> None:
 
 
 def test_the_owner_of_a_state_folder_stays_and_regions_add_up(tmp_path: Path) -> None:
-    assert (accounts.known_owner(tmp_path), accounts.regions(tmp_path)) == ("", [])
-    assert len(owner := accounts.owner(tmp_path)) == 16
-    assert accounts.owner(tmp_path) == accounts.known_owner(tmp_path) == owner
+    assert (known_state_id(tmp_path), accounts.regions(tmp_path)) == ("", [])
+    assert len(owner := state_id(tmp_path)) == 16
+    assert state_id(tmp_path) == known_state_id(tmp_path) == owner
     for region in (REGION, "us-east-1", REGION):
         accounts.remember(tmp_path, region)
     assert accounts.regions(tmp_path) == [REGION, "us-east-1"]
