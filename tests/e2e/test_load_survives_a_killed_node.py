@@ -123,7 +123,8 @@ def test_a_real_node(name: str, seconds: int, tmp_path: Path) -> None:
     ended = asyncio.run(_killed_and_started(name, tmp_path, operations))
     all_accounted_for(ended, operations, without_handshake=name in ("etcd", "nginx"))
     assert ended.done["operations"] > operations / 3, json.dumps(ended.done)
-    assert ended.done["errors"] > 0, json.dumps(ended.done)
+    # Of operations that take a tenth of a millisecond none may be in flight at the kill.
+    assert ended.done["errors"] + ended.done["reconnections"] > 0, json.dumps(ended.done)
 
 
 async def _killed_and_started(name: str, folder: Path, operations: int) -> Ended:
