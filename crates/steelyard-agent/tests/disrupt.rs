@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
-use crate::scratch::{Scratch, agent, lines, run, runs, stat, text, wait_for};
+use crate::scratch::{Scratch, agent, first_line, lines, run, runs, stat, text, wait_for};
 
 /// A process to be stopped, with a child. Both end with the test.
 struct Server {
@@ -23,10 +23,7 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        first_line(&mut child);
         let lease = format!("test-{}-{name}", std::process::id());
         Self { child, lease }
     }
@@ -67,8 +64,6 @@ impl Server {
         let (process, boot_id) = self.named();
         let words = ["pause", "--process", &process, "--boot-id", &boot_id];
         let holder = Holder::new(&self.lease, for_s, &words);
-        // A process that is running stops at its next return from the kernel.
-        wait_for("the pause", || self.stopped());
         // A process that is running stops at its next return from the kernel.
         wait_for("the pause", || self.stopped());
         holder

@@ -1,12 +1,11 @@
 //! `linktest` over loopback: both families of addresses, nobody there, and the end of the server.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
 use serde_json::Value as Json;
 
-use crate::scratch::{agent, lines, run, text};
+use crate::scratch::{agent, first_line, lines, run, text};
 
 /// A server on a free port; ends with the test.
 struct Server(Child, String);
@@ -19,10 +18,7 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        let line = first_line(&mut child);
         let said: Json = serde_json::from_str(&line).unwrap();
         assert_eq!(said["listening"], true);
         Self(child, said["port"].to_string())

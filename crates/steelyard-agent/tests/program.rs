@@ -2,11 +2,13 @@
 //! answer that is compared holds what was written.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value as Json, json};
 use steelyard_wire::{Done, Record};
+
+use crate::scratch::first_line;
 
 const EXAMPLE: &str = include_str!("../../../schema/program-order.example.json");
 const TABLE: &str = "CREATE TABLE sensors.readings (sensor int, at timestamp, note text, \
@@ -27,10 +29,7 @@ impl Node {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        let line = first_line(&mut child);
         let address = line.trim().strip_prefix("listening ").unwrap().to_owned();
         Self(child, address)
     }

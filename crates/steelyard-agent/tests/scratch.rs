@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,15 @@ pub fn wait_for(what: &str, condition: impl Fn() -> bool) {
         assert!(Instant::now() < deadline, "not within {LIMIT:?}: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The first line that a child prints, whose output was piped; what follows is lost.
+pub fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    line
 }
 
 /// State and fields of /proc/PID/stat from the state on; None if there is no such process, or only a zombie.

@@ -1,12 +1,12 @@
 //! `tie`: the end of standard input is the end of the command.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::process::{Child, ChildStdin, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::scratch::{agent, run, runs, text, wait_for};
+use crate::scratch::{agent, first_line, run, runs, text, wait_for};
 
 /// A tied shell script that has printed its process id; killed with the test if need be.
 struct Tied {
@@ -24,10 +24,7 @@ impl Tied {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        let line = first_line(&mut child);
         Self {
             stdin: child.stdin.take(),
             command: line.trim().parse().unwrap(),

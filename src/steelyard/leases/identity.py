@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
 
@@ -13,33 +12,23 @@ from steelyard.model.errors import SiteError
 
 
 def state_id(state: Path) -> str:
-    """The id of a state folder; made if need be, and then it survives a power cut. Raises FileError or SiteError."""
+    """The id of a state folder, created on first use. Raises FileError or SiteError."""
     with lease_records.locked(state):
-        return known_state_id(state) or written(_path(state), [secrets.token_hex(8)])[0]
+        if not (known := known_state_id(state)):
+            keep(state / "id", known := secrets.token_hex(8))
+        return known
 
 
 def known_state_id(state: Path) -> str:
     """The same, if there is one."""
-    return next(iter(lines(_path(state))), "")
+    path = state / "id"
+    return path.read_text(encoding="ascii") if path.exists() else ""
 
 
-def lines(path: Path) -> list[str]:
-    """Words of a file of the state folder; none if it is not there."""
-    try:
-        return path.read_text(encoding="ascii").split()
-    except FileNotFoundError:
-        return []
-
-
-def written(path: Path, words: list[str]) -> list[str]:
-    """Write such a file. Returns the words. Raises FileError or SiteError."""
+def keep(path: Path, text: str) -> None:
+    """Write a file of the state folder that survives a power cut. Raises FileError or SiteError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, "".join(f"{word}\n" for word in words), draft=path.with_suffix(f".{os.getpid()}"))
+        replace_file(path, text)
     except OSError as error:
         raise foreseen(error) or SiteError(f"cannot write {path}: {error.strerror}") from error
-    return words
-
-
-def _path(state: Path) -> Path:
-    return state / "id"

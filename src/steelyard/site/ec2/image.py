@@ -51,7 +51,7 @@ async def of_settings(cloud: Cloud, settings: Settings, architecture: str) -> Im
         answer = await cloud.ask("describe_images", Owners=["self"], Filters=named)
         entry = next(iter(answer["Images"]), None)
         if entry is not None and entry.get("State") != "available":
-            # Whoever began to make it may be gone; it becomes an image all the same.
+            # Another conductor, perhaps a dead one, has begun to create it. EC2 finishes it anyway.
             await _until(functools.partial(_available, cloud, entry["ImageId"]), f"image {entry['ImageId']} is pending")
     else:
         entry = _only(await cloud.ask("describe_images", ImageIds=[settings.image]), settings.image)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
-from steelyard.leases.identity import known_state_id, state_id
+from steelyard.leases.identity import keep, known_state_id, state_id
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_tree
 from steelyard.leases.steps import taking_back, undone_on_error
@@ -22,7 +22,7 @@ from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.node.base import Node
 from steelyard.node.tasks import together
 from steelyard.site.base import LeaseTimes, MarkNode, Patience, Request, hint_of, node_name, unenforced
-from steelyard.site.ec2 import accounts, checks, image, instances, notes
+from steelyard.site.ec2 import checks, image, instances, notes
 from steelyard.site.ec2.cloud import Cloud
 from steelyard.site.ec2.instances import LEASE, UNTIL, Image, Instance
 from steelyard.site.ec2.launch import Launch
@@ -35,7 +35,14 @@ MOST_NODES = 100
 EXPECTED_LEASE_S = 90.0
 EXPECTED_RELEASE_S = 5.0
 RENEW_TIMEOUT_S = 60.0
+REGIONS = Path("ec2", "regions")
+"""Folder in the state folder with an empty file per region in which a lease was ever begun."""
 say = logging.getLogger(__name__).info
+
+
+def regions(state: Path) -> list[str]:
+    """Every region in which a lease of the state folder was ever begun, also one whose record is lost."""
+    return sorted(path.name for path in (state / REGIONS).glob("[!.]*"))
 
 
 class Ec2Site:
@@ -108,12 +115,12 @@ class Ec2Site:
     async def release(self, lease: Lease) -> None:
         """End every instance of the lease, by its tag, whether or not its record still exists. Idempotent."""
         record = lease_records.read(lease.record)
-        regions = accounts.regions(self._state) if record is None else [str(record.settings["region"])]
+        where = regions(self._state) if record is None else [str(record.settings["region"])]
         controls = ssh_connection.control_folder()
         nodes = lease.nodes if record is None else record.nodes
         reached = [machines.connection_of(node, controls) for node in nodes if node.prefix]
         async with taking_back(lease, "run `steelyard clean ec2` once the cause is fixed") as attempt:
-            await attempt(*(instances.end(Cloud(region), lease.id) for region in regions))
+            await attempt(*(instances.end(Cloud(region), lease.id) for region in where))
             await attempt(machines.close(reached))
             for socket in controls.glob(f"{lease.id}-*"):
                 socket.unlink(missing_ok=True)
@@ -126,7 +133,7 @@ class Ec2Site:
         left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}
         kept = {record.id for _, record in lease_records.records(self._state)}
         owner = known_state_id(self._state)
-        for region in accounts.regions(self._state) if owner else ():
+        for region in regions(self._state) if owner else ():
             for identity in await instances.leases_of(Cloud(region), owner) - kept:
                 path = lease_records.record_path(self._state, identity)
                 left.setdefault(identity, Lease(identity, self.name, (), now, path))
@@ -182,7 +189,7 @@ class Ec2Site:
 
     async def _begin(self, record: lease_records.Record, launched: Image) -> Launch:
         """Write down what will be launched, and where, before anything is."""
-        accounts.remember(self._state, self._cloud.region)
+        keep(self._state / REGIONS / self._cloud.region, "")
         with lease_records.locked(self._state):
             lease_records.write(lease_records.record_path(self._state, record.id), record)
         lease_records.make_nodes_folder(self._state, record.id)

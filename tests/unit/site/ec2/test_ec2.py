@@ -13,14 +13,15 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.leases import records as lease_records
-from steelyard.leases.identity import known_state_id, state_id
+from steelyard.leases.identity import keep, known_state_id, state_id
 from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.node.base import Node
 from steelyard.site.base import Request
-from steelyard.site.ec2 import Ec2Site, Settings, accounts, checks, create, image, instances, notes
+from steelyard.site.ec2 import Ec2Site, Settings, checks, create, image, instances, notes
 from steelyard.site.ec2.cloud import Answer, Cloud, pauses
 from steelyard.site.ec2.instances import Image
 from steelyard.site.ec2.launch import Launch
+from steelyard.site.ec2.site import REGIONS, regions
 
 boto3 = pytest.importorskip("boto3")
 moto = pytest.importorskip("moto")
@@ -46,7 +47,7 @@ def refused(state: Path, request: Request = REQUEST, **settings: object) -> Site
     with pytest.raises(SiteError) as error:
         asyncio.run(site(state, **settings).lease(request, lease_records.utc_now() + timedelta(minutes=5)))
     assert lease_records.records(state) == []
-    assert accounts.regions(state) == []
+    assert regions(state) == []
     return error.value
 
 
@@ -270,9 +271,9 @@ def test_an_image_is_baked_once(ec2: Any, tmp_path: Path) -> None:
 
 
 def test_the_owner_of_a_state_folder_stays_and_regions_add_up(tmp_path: Path) -> None:
-    assert (known_state_id(tmp_path), accounts.regions(tmp_path)) == ("", [])
+    assert (known_state_id(tmp_path), regions(tmp_path)) == ("", [])
     assert len(owner := state_id(tmp_path)) == 16
     assert state_id(tmp_path) == known_state_id(tmp_path) == owner
     for region in (REGION, "us-east-1", REGION):
-        accounts.remember(tmp_path, region)
-    assert accounts.regions(tmp_path) == [REGION, "us-east-1"]
+        keep(tmp_path / REGIONS / region, "")
+    assert regions(tmp_path) == [REGION, "us-east-1"]
