@@ -1,6 +1,6 @@
 """Large stores: time and memory of `status`, `report` and `verify`, over the number of trials, of nodes, and of bytes.
 
-    python benchmarks/large_stores.py                  1,000 trials of 60 s with samples of 6 nodes, the report alone
+    python benchmarks/large_stores.py                  1,008 trials of 60 s with samples of 6 nodes, the report alone
     python benchmarks/large_stores.py trials nodes bytes [--scale 0.1]    each axis at four sizes, as a table
 
 The stores are made up, are as `verify` wants them, and are thrown away. Each command runs in a process of its own, so
@@ -45,6 +45,8 @@ BEGUN_S: Final = 1_790_000_000.0
 RATE_PER_S: Final = 1000
 BUCKETS: Final = 45
 TREATMENTS: Final = 12
+PER_START: Final = 21
+"""Trials of a treatment in a start, if the store has as many."""
 COURSES: Final = 4
 """Different time courses of a treatment's trials."""
 STUDY: Final = """
@@ -66,7 +68,7 @@ duration_s = {seconds}
 threads = 64
 [design]
 starts = {starts}
-trials = 1
+trials = {trials}
 seed = 7
 [factors]
 nodes = [1, 3, 6]
@@ -100,7 +102,7 @@ class Course(NamedTuple):
 
 FIRST: Final = Size(trials=1008, seconds=60, nodes=6)
 LARGEST: Final = {
-    "trials": Size(trials=10_008, seconds=20, nodes=3),
+    "trials": Size(trials=10_080, seconds=20, nodes=3),
     "nodes": Size(trials=24, seconds=60, nodes=1000),
     "bytes": Size(trials=504, seconds=6_000, nodes=6),
 }
@@ -111,7 +113,7 @@ def sizes_of(axis: str, scale: float) -> list[Size]:
     """Four sizes, each twice the one before, up to the largest times `scale`."""
     largest, field = LARGEST[axis], "seconds" if axis == "bytes" else axis
     most = getattr(largest, field) * scale
-    step = TREATMENTS if field == "trials" else 1
+    step = TREATMENTS * PER_START if field == "trials" else 1
     return [largest._replace(**{field: step * math.ceil(most / 2**by / step)}) for by in (3, 2, 1, 0)]
 
 
@@ -156,8 +158,9 @@ def readings(seconds: int) -> list[Sample]:
 
 def write(folder: Path, size: Size) -> Path:
     """Make the store; gives the study's folder."""
-    starts = math.ceil(size.trials / TREATMENTS)
-    text = STUDY.format(rate=RATE_PER_S, seconds=size.seconds, starts=starts)
+    each = PER_START if size.trials >= TREATMENTS * PER_START else 1
+    starts = math.ceil(size.trials / TREATMENTS / each)
+    text = STUDY.format(rate=RATE_PER_S, seconds=size.seconds, starts=starts, trials=each)
     of, samples = read_text(text), readings(size.seconds)
     plan, courses = expand(of), [course(seed, size.seconds) for seed in range(COURSES)]
     frame = pl.DataFrame([sample[:1] + sample[2:] for sample in samples], schema=layout.SAMPLE_SCHEMA, orient="row")

@@ -58,7 +58,7 @@ class Row:
     connections: int = 1
     """Of RESP: ours, to the server."""
     validated: float = VALIDATED
-    """Of RESP: the part of the answers that ours compares."""
+    """The part of the answers that ours compares, over RESP and PostgreSQL's protocol."""
 
 
 READ = ("HGETALL", "user0")
@@ -93,11 +93,11 @@ def pgbench(pipeline: int) -> Rival:
     return Rival(argv, re.compile(r"did ([1-9]\d*)"))
 
 
-def floor(in_flight: int) -> Rival:
+def floor(in_flight: int, protocol: str = "resp") -> Rival:
     """`floor.rs` with a number of commands in flight; `main` puts the program into the search path."""
 
     def argv(host: str, port: str, seconds: float) -> Sequence[str]:
-        return [FLOOR, f"{host}:{port}", str(in_flight), f"{seconds:g}"]
+        return [FLOOR, f"{host}:{port}", str(in_flight), f"{seconds:g}", protocol]
 
     return Rival(argv, re.compile(r"did (\d+)"))
 
@@ -123,6 +123,8 @@ RIVALS = {
     "pgbench, 1": pgbench(1),
     "floor, 64": floor(64),
     "floor, 1": floor(1),
+    "floor, PostgreSQL, 64": floor(64, "postgresql"),
+    "floor, PostgreSQL, 1": floor(1, "postgresql"),
     "wrk -t1 -c32": over_http("wrk", "-t1", "-c32", "-d{seconds}s", URL, operations=r"(\d+) requests in"),
     "wrk, Connection: close": over_http(
         "wrk", "-t1", "-c32", "-d{seconds}s", "-H", "Connection: close", URL, operations=r"(\d+) requests in"
@@ -148,8 +150,28 @@ ROWS = (
         Closed(threads=64),
         ("redis-benchmark -P 64, HMSET",),
     ),
-    Row("PostgreSQL, 1 connection, 64 in flight", "postgresql", "read", Closed(threads=64), ("pgbench, 64",)),
-    Row("PostgreSQL, 1 connection, 1 in flight", "postgresql", "read", Closed(threads=1), ("pgbench, 1",)),
+    Row(
+        "PostgreSQL, 1 connection, 64 in flight",
+        "postgresql",
+        "read",
+        Closed(threads=64),
+        ("pgbench, 64", "floor, PostgreSQL, 64"),
+    ),
+    Row(
+        "PostgreSQL, the same, nothing compared",
+        "postgresql",
+        "read",
+        Closed(threads=64),
+        ("pgbench, 64",),
+        validated=0,
+    ),
+    Row(
+        "PostgreSQL, 1 connection, 1 in flight",
+        "postgresql",
+        "read",
+        Closed(threads=1),
+        ("pgbench, 1", "floor, PostgreSQL, 1"),
+    ),
     Row("HTTP, 32 kept connections", "http", "read", Closed(threads=32), ("wrk -t1 -c32",)),
     Row(
         "HTTP, a connection per request, 32 in flight",

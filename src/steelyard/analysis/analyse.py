@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from steelyard.analysis import statistics
@@ -28,7 +28,7 @@ from steelyard.model.trial import TrialRecord
 def analyse(
     records: Sequence[TrialRecord], study: Study, *, seed: int, within: Within | None = None,
     floor: FoundFloor | None = None, plan: Plan | None = None, emulated: bool = False, look: int = 1,
-    of_system: Sequence[str] = (),
+    of_system: Sequence[str] = (), unlike: str = "",
 ) -> Results:  # fmt: skip
     """All results for report and command line, from every sealed record (valid or not) of one study.
 
@@ -37,7 +37,8 @@ def analyse(
     `floor` is the noise floor that the store holds; verdicts are judged against it, control cells of the study first.
     `plan` says whether the study is finished, and is needed for its stopping rule, if it has one. `emulated`: whether
     the facts of any start say that its processors were emulated. `look`: which look at the study this is, from 1;
-    `study` has its confidence. `of_system`: sentences that the systems under test say of themselves.
+    `study` has its confidence. `of_system`: sentences that the systems under test say of themselves;
+    `unlike`: words that belong to the answer, if they do not promise the same.
     """
     decision = decision_of(plan, records, study)
     frame = replace(frame_of(records, study), look=look_of(plan, records, study, look, decision))
@@ -54,10 +55,20 @@ def analyse(
     )  # fmt: skip
     return results.model_copy(
         update={
+            **_saying(unlike, results),
             "caveats": tuple(limits),
             "further": tuple(_further(context, name) for name in context.further_responses),
         }
     )
+
+
+def _saying(unlike: str, results: Results) -> Mapping[str, object]:
+    """What changes of results whose answer needs a sentence: the caption of its table, which is copied with it."""
+    if not unlike:
+        return {}
+    if (table := results.answer_table) is None:
+        return {"answer": (*results.answer, f"{unlike}.")}
+    return {"answer_table": table.model_copy(update={"caption": f"{table.caption}. {unlike}"})}
 
 
 def _further(context: Context, response: str) -> Results:

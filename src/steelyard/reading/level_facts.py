@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from steelyard.analysis.treatments import NODES, label
 from steelyard.model.facts import (
@@ -29,12 +29,11 @@ OF_LEVELS: Final = ("limit_", "link", "node_disk_bytes", "vm_memory", "vm_proces
 those that differ from start to start, such as free memory."""
 VIRTUAL: Final = "virtual machine"
 OF_STORES: Final = (
-    "The systems do not promise the same for what they acknowledge, as said next: numbers show what each carries under "
-    "its own promise, and not which would be faster under the same one."
+    "It does not say which would be faster under the same promise: the systems do not promise the same for a write "
+    "that they acknowledge"
 )
 OF_SETTINGS: Final = (
-    "Levels do not promise the same for what they acknowledge, as said next: a difference may be the price of the "
-    "promise."
+    "A difference may be the price of a promise: levels do not promise the same for a write that they acknowledge"
 )
 Facts = Mapping[str, Mapping[str, str]]
 
@@ -77,9 +76,17 @@ def emulated(store: Store, records: Sequence[TrialRecord]) -> bool:
     return any(emulated_processor(facts) for nodes in machines for facts in nodes)
 
 
-def system_caveats(store: Store, records: Sequence[TrialRecord]) -> tuple[str, ...]:
-    """Sentences that the systems under test say of themselves; where they do not promise the same, also what each
-    promises. One trial is read of each settings of a system."""
+class OfSystems(NamedTuple):
+    """What the systems under test say of themselves."""
+
+    unlike: str
+    """Words for the answer, if they do not promise the same; otherwise empty."""
+    caveats: tuple[str, ...]
+    """Then also with what each promises."""
+
+
+def of_systems_themselves(store: Store, records: Sequence[TrialRecord]) -> OfSystems:
+    """What the systems under test say of themselves. One trial is read of each settings of a system."""
     of_settings = {repr(record.settings.system): record for record in records}
     clusters = (of_systems(store.facts(record)).values() for record in of_settings.values())
     texts = [facts for of_nodes in clusters for facts in of_nodes]
@@ -88,10 +95,11 @@ def system_caveats(store: Store, records: Sequence[TrialRecord]) -> tuple[str, .
         sentences = (text for facts in texts for name, text in facts.items() if name.startswith(beginning))
         return tuple(dict.fromkeys(sentences))
 
-    promises = beginning_with(PROMISE)
+    promises, caveats = beginning_with(PROMISE), beginning_with(CAVEAT)
+    if len(promises) < 2:
+        return OfSystems("", caveats)
     several = len({record.settings.system.name for record in records}) > 1
-    differ = " ".join((OF_STORES if several else OF_SETTINGS, *promises)) if len(promises) > 1 else ""
-    return (*([differ] if differ else ()), *beginning_with(CAVEAT))
+    return OfSystems(OF_STORES if several else OF_SETTINGS, (" ".join(promises), *caveats))
 
 
 def level_facts(store: Store, records: Iterable[TrialRecord]) -> tuple[LevelFact, ...]:

@@ -22,7 +22,7 @@ from steelyard.model.look import Look
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import Attempt, CellKey, TrialRecord, by_cell
-from steelyard.reading.level_facts import emulated, system_caveats
+from steelyard.reading.level_facts import emulated, of_systems_themselves
 from steelyard.reading.within_trials import TrialsWithin, seconds_of_cells, within_trials
 from steelyard.store.read import Store
 
@@ -96,10 +96,11 @@ class Opened:
     @cached_property
     def results(self) -> Results:
         """All results of the analysis as typed values, as the report shows them."""
+        themselves = of_systems_themselves(self.store, self.records)
         return analyse(
             self._with_links, self.study, seed=self.study.design.seed, within=self.within.of_analysis, plan=self.plan,
             floor=self.floor, emulated=emulated(self.store, self.records), look=self.number,
-            of_system=system_caveats(self.store, self.records),
+            of_system=themselves.caveats, unlike=themselves.unlike,
         )  # fmt: skip
 
     def seconds_of(self, response: str) -> Sequence[Seconds]:

@@ -11,9 +11,10 @@ from steelyard.reading.level_facts import (
     OF_STORES,
     Facts,
     LevelFact,
+    OfSystems,
     differing,
     level_facts,
-    system_caveats,
+    of_systems_themselves,
 )
 from steelyard.store import Store
 
@@ -71,12 +72,12 @@ def test_what_systems_promise_is_said_where_they_differ() -> None:
         def facts(self, record: Any) -> dict[str, Any]:
             return {"system:n1": promises[record.settings.system.kept]}
 
-    def of(*names: str) -> tuple[str, ...]:
+    def of(*names: str) -> OfSystems:
         systems = [SimpleNamespace(name=name[0], kept=name) for name in names]
         records: Any = [SimpleNamespace(settings=SimpleNamespace(system=system)) for system in systems]
         store: Any = Kept()
-        return system_caveats(store, records)
+        return of_systems_themselves(store, records)
 
-    assert of("a", "a") == ("Java is old.",)
-    assert of("a", "b", "a") == (f"{OF_STORES} a keeps it. b keeps it.", "Java is old.")
-    assert of("b", "b 2") == (f"{OF_SETTINGS} b keeps it. b 2 keeps it.", "Java is old.")
+    assert of("a", "a") == ("", ("Java is old.",))
+    assert of("a", "b", "a") == (OF_STORES, ("a keeps it. b keeps it.", "Java is old."))
+    assert of("b", "b 2") == (OF_SETTINGS, ("b keeps it. b 2 keeps it.", "Java is old."))

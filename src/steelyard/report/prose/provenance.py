@@ -50,11 +50,23 @@ class Provenance:
 
 def hardware(page_input: ReportInput) -> str:
     """Hardware, site and systems in one line: `2 CPUs (AMD EPYC), 23.5 GiB of memory, all nodes on one machine;
-    database nodes in Docker containers, network host; Cassandra 5.0.5, heap 256 MB per node`. Empty if no facts are
-    known."""
+    database nodes in Docker containers, network host; 0.5 CPUs, 1.5 GiB of memory for each node; Cassandra 5.0.5, heap
+    256 MB per node`. Empty if no facts are known."""
     enclosure = enclosed(page_input.records, page_input.site_facts)
-    parts = (_machines(page_input), enclosure, *_systems(page_input.records))
+    parts = (_machines(page_input), enclosure, _limits(page_input.records), *_systems(page_input.records))
     return "; ".join(part for part in parts if part)
+
+
+def _limits(records: Sequence[TrialRecord]) -> str:
+    """Limits of each database node that are the same in all trials: `0.5 CPUs, 1.5 GiB of memory for each node`."""
+    settings = [record.settings for record in records]
+    cpus = _shared(f"{asked:g} CPUs" if isinstance(asked := one.at("node.cpus"), float) else "" for one in settings)
+    memory = _shared(
+        f"{data_size(asked * MIB)} of memory" if isinstance(asked := one.at("node.memory_mb"), int) else ""
+        for one in settings
+    )
+    limits = ", ".join(filter(None, (cpus, memory)))
+    return f"{limits} for each node" if limits else ""
 
 
 def enclosed(records: Sequence[TrialRecord], site_facts: Mapping[str, Mapping[str, str]]) -> str:
