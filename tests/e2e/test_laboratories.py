@@ -80,7 +80,7 @@ def scheduler(laboratory: Laboratory) -> Iterator[str]:
     said = laboratory.folder / "scheduler.json"
     words = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(said))
     with dask(laboratory, "scheduler", *words) as process:
-        come(said.is_file, process)
+        come(lambda: said.is_file() and said.read_text(), process)
         yield json.loads(said.read_text())["address"]
 
 
