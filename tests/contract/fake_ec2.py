@@ -111,7 +111,7 @@ class FakeEc2:
             while not (folder / "end").exists():
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
-            (folder / "booted").write_text(f"{int((folder / 'booted').read_text()) - seconds}\n")
+            (folder / "booted").write_text(f"{int((folder / 'booted').read_text()) + seconds}\n")
 
     def reboot(self, instance: str) -> None:
         """Switch an instance off and on again, with what is on its disk."""
