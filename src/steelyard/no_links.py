@@ -12,7 +12,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -28,6 +28,8 @@ BESIDE_IT: Final = ("plan.jsonl", "trials", "events.jsonl")
 """Files that identify a study's folder in a store: the first, and at least one of the others (`store.layout`)."""
 LONGEST_NAME: Final = 400
 """Maximum length of a name in messages; our own names have up to 300 characters including folders."""
+MOST_FOLDERS: Final = 20
+"""Maximum nesting of folders that are looked into."""
 MOST_LINKS: Final = 40
 """Maximum number of links to follow, the same as the kernel's."""
 
@@ -163,6 +165,17 @@ def entries(folder: Path, below: Path) -> Mapping[str, Kind]:
     finally:
         os.close(at)
     return dict(sorted(kinds.items()))
+
+
+def files(folder: Path, below: Path, part: str = "") -> Iterator[str]:
+    """Relative paths of everything but folders in a folder and in those below it. One that cannot be read has none; one
+    that is nested too deeply is named and not opened."""
+    with contextlib.suppress(OSError):
+        for name, kind in entries(folder / part, below).items():
+            if kind is Kind.FOLDER and part.count("/") < MOST_FOLDERS:
+                yield from files(folder, below, f"{part}{name}/")
+            else:
+                yield f"{part}{name}"
 
 
 def is_file(path: Path, below: Path) -> bool:

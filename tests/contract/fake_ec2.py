@@ -1,8 +1,8 @@
 """EC2 for tests: moto behind HTTP, so that every process sees the same account, with instances that are machines of a
-shelf. They have the addresses of their machines, run their user data when they boot, and end with them.
+shelf. They have the addresses of their machines, run their user data as cloud-init does, and end with them.
 
-What moto lacks is here: a token that launches nothing twice, boots, an end from within, calls that are throttled or
-whose caller dies.
+What moto lacks is here: a token that launches nothing twice, boots and reboots, an end from within, calls that are
+throttled or whose caller dies. What an instance would do to its own disk, it does to a folder of its machine.
 """
 
 from __future__ import annotations
@@ -10,33 +10,46 @@ from __future__ import annotations
 import base64
 import contextlib
 import re
+import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from email import message_from_string
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 import pytest
 import requests
 from moto import mock_aws
 from moto.ec2.models import ec2_backends
 
+from steelyard.site.ec2 import instances
+from steelyard.site.ec2.image import DEBIAN
 from tests.contract.shelf import Machine, Shelf
 
 ACCOUNT, REGION, AMI = "123456789012", "eu-north-1", "ami-12c6146b"
-FIRST_BOOT = """\
-mount -t tmpfs tmpfs /etc/ssh
+BOOT = """\
+mkdir -p "$1/disk/ssh" "$1/disk/lib"
+mount --bind "$1/disk/ssh" /etc/ssh
+mount --bind "$1/disk/lib" /var/lib
 PATH=$1/bin:$PATH
 export PATH
-sh "$1/user-data" > "$1/user-data.log" 2>&1
-true
+sh "$1/cloud-boothook" > "$1/boot.log" 2>&1
+[ -e "$1/disk/booted" ] || sh "$1/x-shellscript" >> "$1/boot.log" 2>&1
+touch "$1/disk/booted"
 """
-SHUTDOWN = '#!/bin/sh\ntouch "{folder}/off"\n'
-SYSTEMCTL = "#!/bin/sh\n"
+PROGRAMS = {"shutdown": 'touch "{folder}/off"', "systemctl": "", "apt-get": "", "cloud-init": ""}
+"""Programs of an instance that would change this machine."""
 THROTTLED = b"""<?xml version="1.0" encoding="UTF-8"?>
 <Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>Request limit exceeded.</Message></Error></Errors>
 <RequestID>0</RequestID></Response>"""
+NOT_PASSED_ON = "host", "connection", "content-length"
+END_FOLDER = Path("disk/lib") / Path(instances.END_FOLDER).relative_to("/var/lib")
+"""Where an instance's own time is, in the folder of its machine."""
+BOOT_TIMEOUT_S = 20.0
 TOKEN, DATA = "ClientToken", "UserData"
 Answer = tuple[int, bytes]
 Hook = Callable[[str, str], None]
@@ -54,8 +67,6 @@ class FakeEc2:
         self.hook: Hook = nothing
         self.throttled = 0
         """Number of calls that are refused from now on, since there are too many."""
-        self.seconds_per_second = 1
-        """How much faster than its script says an instance ends itself."""
         self.actions: list[str] = []
         self._shelf = shelf
         self._machines: dict[str, Machine] = {}
@@ -72,6 +83,15 @@ class FakeEc2:
             return sorted(self._machines)
 
     @property
+    def processes(self) -> list[str]:
+        """Processes of instances, such as sshd."""
+        every = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                every.append(path.read_text(errors="replace").replace("\0", " "))
+        return [words for words in every if str(self._shelf.folder) in words]
+
+    @property
     def volumes(self) -> int:
         """Number of volumes."""
         return len(self._backend.volumes)
@@ -82,10 +102,34 @@ class FakeEc2:
             self._backend.terminate_instances([instance])
             self._look()
 
+    def let_pass(self, seconds: int) -> None:
+        """Let instances have been up for longer, once they have booted."""
+        with self._lock:
+            machines = list(self._machines.values())
+        deadline = time.monotonic() + BOOT_TIMEOUT_S
+        for folder in [machine.folder / END_FOLDER for machine in machines]:
+            while not (folder / "end").exists():
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            (folder / "booted").write_text(f"{int((folder / 'booted').read_text()) + seconds}\n")
+
+    def reboot(self, instance: str) -> None:
+        """Switch an instance off and on again, with what is on its disk."""
+        with self._lock:
+            self._shelf.stop(self._machines[instance])
+            self._start(self._machines[instance])
+
+    def forget_images(self) -> None:
+        """Let no image have been baked."""
+        for image in [one for one in self._backend.amis.values() if str(one.name).startswith("steelyard-")]:
+            self._backend.deregister_image(image.id)
+
     def answer(self, service: str, region: str, headers: dict[str, str], body: bytes) -> Answer:
         """The answer to a call."""
         words = {key: values[0] for key, values in parse_qs(body.decode()).items()}
         action = words.get("Action", headers.get("X-Amz-Target", ""))
+        if action == "CreateImage":  # moto cannot tag snapshots of an image
+            body = urlencode({key: one for key, one in words.items() if "TagSpecification.2" not in key}).encode()
         self.actions.append(action)
         if self.throttled:
             self.throttled -= 1
@@ -112,30 +156,35 @@ class FakeEc2:
 
     def _boot(self, instance: str, user_data: str) -> None:
         machine = next(one for one in self._shelf.machines if one.process is None)
-        script = base64.b64decode(user_data).decode()
-        script = re.sub(r" \+ (\d+) ", lambda found: f" + {int(found[1]) // self.seconds_per_second} ", script)
+        shutil.rmtree(machine.folder / "disk", ignore_errors=True)
         (machine.folder / "off").unlink(missing_ok=True)
         (machine.folder / "bin").mkdir(exist_ok=True)
-        for name, text in (("shutdown", SHUTDOWN.format(folder=machine.folder)), ("systemctl", SYSTEMCTL)):
-            (machine.folder / "bin" / name).write_text(text)
+        for name, text in PROGRAMS.items():
+            (machine.folder / "bin" / name).write_text(f"#!/bin/sh\n{text.format(folder=machine.folder)}\n")
             (machine.folder / "bin" / name).chmod(0o755)
-        (machine.folder / "user-data").write_text(script.replace("sleep 15", "sleep 0.1"))
-        (machine.folder / "first-boot").write_text(FIRST_BOOT)
+        for part in message_from_string(base64.b64decode(user_data).decode()).get_payload():
+            script = part.get_payload().replace("sleep 15", "sleep 0.1")
+            (machine.folder / part.get_content_subtype()).write_text(script)
+        (machine.folder / "boot").write_text(BOOT)
         config = (machine.folder / "sshd_config").read_text()
         config = re.sub(r"HostKey .*", "HostKey /etc/ssh/ssh_host_ed25519_key", config)
         config = re.sub(r"AuthorizedKeysFile .*", "AuthorizedKeysFile .ssh/authorized_keys", config)
         (machine.folder / "sshd_config").write_text(config)
-        self._hands.submit(self._shelf.start, machine, wait=False).result()
+        self._start(machine)
         network = self._backend.get_instance(instance).nics[0]
         network.private_ip_address, network.public_ip = machine.address, machine.address
         self._machines[instance] = machine
 
+    def _start(self, machine: Machine) -> None:
+        self._hands.submit(self._shelf.start, machine, wait=False).result()
+
     def _look(self) -> None:
         """Notice instances that have switched themselves off, and switch off machines whose instance has ended."""
         for instance, machine in list(self._machines.items()):
+            known = self._backend.get_instance(instance)
             if (machine.folder / "off").exists():
-                self._backend.terminate_instances([instance])
-            if self._backend.get_instance(instance).state == "terminated":
+                getattr(self._backend, f"{known.instance_initiated_shutdown_behavior}_instances")([instance])
+            if known.state in ("stopped", "terminated"):
                 self._shelf.stop(machine)
                 del self._machines[instance]
 
@@ -152,7 +201,7 @@ def running(shelf: Shelf) -> Iterator[FakeEc2]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             scope = re.search(r"Credential=[^/]+/\d+/([^/]+)/([^/]+)/", self.headers["Authorization"])
             assert scope is not None
-            kept = {key: value for key, value in self.headers.items() if key.lower() not in ("host", "connection")}
+            kept = {key: value for key, value in self.headers.items() if key.lower() not in NOT_PASSED_ON}
             code, content = fake.answer(scope[2], scope[1], kept, body)
             with contextlib.suppress(OSError):  # its caller may have died
                 self.send_response(code)
@@ -165,6 +214,7 @@ def running(shelf: Shelf) -> Iterator[FakeEc2]:
 
     with mock_aws(), ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, pytest.MonkeyPatch.context() as patched:
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        ec2_backends[ACCOUNT][REGION].register_image("debian-12-amd64-20260101").owner_id = DEBIAN
         patched.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_address[1]}")
         patched.setenv("AWS_DEFAULT_REGION", REGION)
         patched.setenv("AWS_ACCESS_KEY_ID", "AKIATESTING")

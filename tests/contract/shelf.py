@@ -50,7 +50,7 @@ mkdir /run/sshd
 mount --bind "$1/shadow" /etc/shadow
 mount --bind "$1/boot_id" /proc/sys/kernel/random/boot_id
 until [ -e "$1/network" ]; do sleep 0.02; done
-[ ! -e "$1/first-boot" ] || sh "$1/first-boot" "$1"
+[ ! -e "$1/boot" ] || sh "$1/boot" "$1"
 exec /usr/sbin/sshd -D -E "$1/log" -f "$1/sshd_config"
 """
 _numbers = itertools.count(1)
@@ -123,8 +123,8 @@ class Shelf:
         return {"inventory": str(self.inventory())}
 
     def start(self, machine: Machine, *, wait: bool = True) -> None:
-        """Switch a machine on: its disk is empty, its boot id new, its host key the same. A script `first-boot` in its
-        folder is run before sshd starts. `wait`: until it lets in."""
+        """Switch a machine on: its disk is empty, its boot id new, its host key the same. A script `boot` in its folder
+        is run before sshd starts. `wait`: until it lets in."""
         network = machine.folder / "network"
         network.unlink(missing_ok=True)
         (machine.folder / "boot_id").write_text(f"{uuid.uuid4()}\n", encoding="ascii")

@@ -80,7 +80,7 @@ def scheduler(laboratory: Laboratory) -> Iterator[str]:
     said = laboratory.folder / "scheduler.json"
     words = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(said))
     with dask(laboratory, "scheduler", *words) as process:
-        come(said.is_file, process)
+        come(lambda: said.is_file() and said.read_text(), process)
         yield json.loads(said.read_text())["address"]
 
 
@@ -118,3 +118,26 @@ def test_two_laboratories_of_which_one_is_killed_measure_a_study_in_whole_blocks
     assert not list(laboratory.store.glob(".divided.*"))
     assert Laboratory(tmp_path, tmp_path / "lab-b").call("clean").returncode == 0
     assert [left_behind(tmp_path / machine) for machine in ("lab-a", "lab-b")] == [[], []]
+
+
+def test_a_client_that_is_interrupted_stops_its_own_study_only(tmp_path: Path) -> None:
+    """Both use one laboratory; the second one's block waits for it, or is in flight."""
+    first, second = Laboratory(tmp_path, tmp_path / "lab"), Laboratory(tmp_path / "second")
+    second.folder.mkdir()
+    for laboratory in (first, second):
+        (laboratory.folder / "divided.toml").write_text(STUDY.replace("starts = 4", "starts = 2"))
+    with scheduler(first) as address, worker(first, address, "lab-a"):
+        clients = [
+            one.start("run", one.folder / "divided.toml", "--store", one.store, "--plain", "--labs", address)
+            for one in (first, second)
+        ]
+        said = [one.folder / "stderr.txt" for one in (first, second)]
+        for client, lines in zip(clients, said, strict=True):
+            come(lambda lines=lines: "block 1: to laboratory" in lines.read_text(), client)
+        clients[1].send_signal(signal.SIGINT)
+        assert clients[1].wait(60) != 0
+        assert "1 block in flight: lost" in said[1].read_text()
+        assert clients[0].wait(120) == 0, said[0].read_text()
+    assert "gave up" not in said[0].read_text()
+    assert len(Store(first.store / "divided").trials()) == 4
+    assert Store(second.store / "divided").trials() == ()

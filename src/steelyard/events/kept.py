@@ -237,12 +237,12 @@ class TrialSealed(Kept):
     total: int = live(0)
 
     @classmethod
-    def of_record(cls, record: TrialRecord, sha256: str, number: int, total: int) -> TrialSealed:
-        """The event of a record that was just sealed."""
+    def of_record(cls, record: TrialRecord, sha256: str, number: int = 0, total: int = 0) -> TrialSealed:
+        """The event of a sealed record, which views are shown with its number."""
         return cls(
             trial=record.id, attempt=record.attempt, outcome=record.verdict.outcome,
             reasons=tuple(reason.kind.name for reason in record.verdict.reasons), record_sha256=sha256,
-            record=record, number=number, total=total,
+            record=record if total else None, number=number, total=total,
         )  # fmt: skip
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import shutil
 import tempfile
 import time
 from collections.abc import Collection, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -69,6 +71,8 @@ class Order:
     """File of the study, as it is written into the store, to its SHA-256."""
     options: Mapping[str, Any]
     """Those of `begin` for a session."""
+    run: str
+    """Name of the client's run, which no other run has: its topic, and what is stopped with it."""
 
 
 @dataclass(frozen=True)
@@ -80,22 +84,27 @@ class Laboratory:
     version: str
     ids: tuple[str, str, str]
     """Of the machine, of the boot of its kernel, and of the state folder, which holds what only one of them may end."""
+    process: str = ""
+    """Id of the worker, which another one at its address does not have."""
 
 
-_sessions: list[Session] = []
-"""The session of this process, if it is a laboratory that measures."""
+_sessions: dict[str, Session] = {}
+"""The session of this process by its run, if it is a laboratory that measures."""
+_stopped: set[str] = set()
+"""Runs that measure nothing any more."""
 
 
 def about(dask_worker: distributed.Worker) -> Laboratory:
     """On a worker: describe it."""
     amount, state = dask_worker.state.total_resources.get(RESOURCE, 0.0), state_folder()
     state.mkdir(parents=True, exist_ok=True)
-    return Laboratory(amount, __version__, (machine_id(), boot(), state_id(state)))
+    return Laboratory(amount, __version__, (machine_id(), boot(), state_id(state)), dask_worker.id)
 
 
-def stop() -> None:
-    """On a worker: stop what it measures; the trial in flight is lost, everything is released."""
-    for session in _sessions:
+def stop(run: str) -> None:
+    """On a worker: stop what it measures for a run; the trial in flight is lost, everything is released."""
+    _stopped.add(run)
+    if session := _sessions.get(run):
         session.stop()
 
 
@@ -105,7 +114,7 @@ def measure_block(order: Order, block: int) -> Files:
 
     def show(live: Live, event: Event) -> None:
         if line := event_line(live, event):
-            worker.log_event(order.written[layout.PLAN], f"{worker.address}: {line}")
+            worker.log_event(order.run, f"{worker.address}: {line}")
 
     shutil.rmtree(folder, ignore_errors=True)  # of a block during which the worker was killed
     try:
@@ -114,7 +123,9 @@ def measure_block(order: Order, block: int) -> Files:
         # Its cost was agreed to where the study was begun.
         options = {**order.options, "trust": trust, "blocks": {block}, "agree": lambda cost: True}
         with begin(path, folder / "store", **options) as session:
-            _sessions.append(session)
+            _sessions[order.run] = session
+            if order.run in _stopped:  # while it began
+                session.stop()
             if _written(session.folder) != order.written:
                 raise StoreError("study or plan are others here", "install the same Steelyard and plug-ins everywhere")
             asyncio.run(session.run(progress=show))
@@ -181,8 +192,9 @@ def measure_on_laboratories(
         if private := [name for name, file in named.items() if not file.stat().st_mode & OF_OTHERS]:
             raise StudyError(f"{private[0]} is not sent to laboratories: it is private to you", PRIVATE, key="--labs")
         files = {name: file.read_bytes() for name, file in {**named, path.name: path}.items()}
-        order = Order(path.name, files, trusted, written, {**options, "quiet_wait_s": quiet_wait_s})
-        client.subscribe_topic(written[layout.PLAN], lambda event: say(event[1]))
+        run = secrets.token_hex(8)
+        order = Order(path.name, files, trusted, written, {**options, "quiet_wait_s": quiet_wait_s}, run)
+        client.subscribe_topic(run, lambda event: say(event[1]))
         work = _Work(client, address, session, order, blocks, say)
         try:
             work.run()
@@ -199,10 +211,12 @@ def _received(into: Path, block: str) -> Path:
 
 
 def _merge(session: Session, received: Path) -> None:
-    """Merge a block, also a second time. Raises StoreError."""
+    """Merge a block, also a second time, whatever the store has lost of others. Raises StoreError."""
+    sent = {path.name.partition(".")[0] for path in (received / layout.TRIALS).iterdir()}
     merged = merge([received], session.folder, session.writer)
-    if problems := [*merged.conflicts, *merged.lost]:
-        raise StoreError(f"the block in {received} cannot be merged: {'; '.join(problems)}")
+    if problems := [*merged.conflicts, *sorted(sent.intersection(merged.lost))]:
+        hint = "move it away, and run the same command again: its block is measured again"
+        raise StoreError(f"the block in {received} cannot be merged: {'; '.join(problems)}", hint)
     shutil.rmtree(received)
 
 
@@ -236,17 +250,17 @@ class _Work:
     ) -> None:  # fmt: skip
         self._client, self._session, self._order, self._blocks, self._say = client, session, order, blocks, say
         self._start_one = f"start one with `{START_ONE.format(address)}`"
-        self._known: dict[str, Laboratory | None] = {}
-        """Address of each worker to what it is; None: no laboratory, or one that is not used."""
-        self._busy: dict[str, tuple[int, distributed.Future]] = {}
-        self._problem: SteelyardError | None = None
-        """Reason why the newest laboratory that is not used is not."""
+        self._known: dict[str, Laboratory | Exception] = {}
+        """Address of each worker to what it is, oldest first."""
+        self._gave_up: dict[str, SteelyardError] = {}
+        self._why_not: dict[str, SteelyardError] = {}
+        """Reason for each laboratory that is not used."""
+        self._usable: dict[str, Laboratory] = {}
+        self._said: dict[str, str] = {}
+        """Last sentence about each laboratory."""
+        self._busy: dict[str, tuple[int, Future[Files]]] = {}
         self._begun = self._waits = False
         self._until_s = time.monotonic() + first_s
-
-    @property
-    def _usable(self) -> dict[str, Laboratory]:
-        return {address: lab for address, lab in self._known.items() if lab is not None}
 
     def run(self) -> None:
         """Measure all blocks. Raises SteelyardError if no laboratory is left to do it."""
@@ -254,13 +268,13 @@ class _Work:
             self._look()
             for address in [address for address, (_, future) in self._busy.items() if future.done()]:
                 self._take(address)
+            self._choose()
             for address in sorted(self._usable.keys() - self._busy.keys())[: len(self._blocks)]:
                 self._hand_out(address)
             if not self._usable:
-                if self._problem is not None:
-                    raise self._problem
-                if not self._begun and time.monotonic() > self._until_s:
-                    raise SteelyardError("no laboratory has come", self._start_one)
+                if self._gave_up or (not self._begun and time.monotonic() > self._until_s):
+                    none = SteelyardError("no laboratory has come", self._start_one)
+                    raise [*self._gave_up.values(), *self._why_not.values(), none][0]
                 if not self._waits:
                     self._say(f"waiting for a laboratory, a Dask worker with the resource lab=1; {self._start_one}")
             self._waits = not self._usable
@@ -273,32 +287,50 @@ class _Work:
         if self._busy:
             self._say(f"{count(len(self._busy), 'block')} in flight: lost, the laboratories stop")
             with contextlib.suppress(Exception):  # they, or the scheduler, may be gone
-                self._client.run(stop, workers=list(self._busy), on_error="ignore")
-                self._client.cancel([future for _, future in self._busy.values()])
+                self._client.run(stop, self._order.run, workers=list(self._busy), on_error="ignore")
+                for _, future in self._busy.values():
+                    future.cancel()
 
     def _look(self) -> None:
         """See who has gone, and who has come. Raises SteelyardError if the scheduler has gone."""
         try:
             there = set(self._client.nthreads())
-            new = sorted(there - self._known.keys())
-            described = self._client.run(about, workers=new, on_error="return") if new else {}
+            # Another worker may have come to the address of one that gave up.
+            asked = sorted(there - self._known.keys() | there & self._gave_up.keys())
+            described = self._client.run(about, workers=asked, on_error="return") if asked else {}
         except OSError as error:
             hint = "blocks that were merged are in the store: run the same command again"
             raise SteelyardError(f"the Dask scheduler no longer answers: {error}", hint) from error
         for address in self._known.keys() - there:
-            del self._known[address]
+            for what in (self._known, self._gave_up, self._said):
+                what.pop(address, None)
             if address in self._busy:
                 self._say(f"laboratory {address} has gone")
                 self._again(address)
         for address, lab in described.items():
-            if isinstance(lab, Laboratory) and lab.labs < 1:
-                self._known[address] = None
-            elif self._is_fit(address, lab):
+            if not isinstance(lab, OSError) and lab != self._known.get(address):  # an OSError: it is going, or coming
                 self._known[address] = lab
-                self._say(f"laboratory {address}: machine {lab.ids[0]}")
+                self._gave_up.pop(address, None)
 
-    def _is_fit(self, address: str, lab: Laboratory | Exception) -> bool:
-        """Whether a laboratory can be used. Raises SteelyardError if not, until the first block is handed out."""
+    def _choose(self) -> None:
+        """Decide who is used now: one in whose way another was is, once that has gone."""
+        self._usable, self._why_not = {}, {}
+        for address, lab in self._known.items():
+            if isinstance(lab, Laboratory) and lab.labs < 1:
+                continue
+            why = self._gave_up.get(address) or self._unfit(address, lab)
+            if why is None and isinstance(lab, Laboratory):
+                self._usable[address] = lab
+                said = f"laboratory {address}: machine {lab.ids[0]}"
+            elif why is not None:
+                self._why_not[address] = why
+                said = f"{why.message}: not used"
+            if self._said.get(address) != said:
+                self._said[address] = said
+                self._say(said)
+
+    def _unfit(self, address: str, lab: Laboratory | Exception) -> SteelyardError | None:
+        """Reason why a laboratory cannot be used in addition to those that are; None if it can."""
         blocks, labs = self._session.plan.blocks, len(self._usable) + 1
         name = f"name it in {MACHINE_VARIABLE}"
         if isinstance(lab, Exception) or lab.version != __version__:
@@ -315,22 +347,14 @@ class _Work:
             why += "cannot be separated"
             hint = f"set design.starts = {FEWEST_BLOCKS * labs}, or stop a laboratory"
         else:
-            return True
-        problem = self._not_used(address, why, hint)
-        if not self._begun:
-            raise problem
-        return False
-
-    def _not_used(self, address: str, why: str, hint: str) -> SteelyardError:
-        self._known[address] = None
-        self._problem = SteelyardError(f"laboratory {address} {why}", hint)
-        self._say(self._problem.message)
-        return self._problem
+            return None
+        return SteelyardError(f"laboratory {address} {why}", hint)
 
     def _hand_out(self, address: str) -> None:
         self._begun, block = True, self._blocks.pop(0)
         self._say(f"block {block}: to laboratory {address}")
-        future = self._client.submit(
+        # Of an executor, whose future is done when its result is here: a worker may die while it sends.
+        future = self._client.get_executor().submit(
             measure_block, self._order, block, workers=[address], allow_other_workers=False, resources={RESOURCE: 1},
             pure=False, retries=0,
         )  # fmt: skip
@@ -346,9 +370,10 @@ class _Work:
         """Merge a block, or hand it out again if its laboratory failed."""
         block, future = self._busy[address]
         try:
-            files: Files = future.result()
+            files = future.result()
         except Exception as error:  # whatever went wrong there, another laboratory may do it
-            self._not_used(address, f"gave up: {error}", error.hint if isinstance(error, SteelyardError) else "")
+            hint = error.hint if isinstance(error, SteelyardError) else ""
+            self._gave_up[address] = SteelyardError(f"laboratory {address} gave up: {error}", hint)
             self._again(address)
             return
         into = self._session.folder

@@ -6,11 +6,12 @@ back on its own; the laboratory sees one lease with the nodes of both.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from steelyard.judging.settings_hash import canonical
 from steelyard.leases.lease import Lease, united
@@ -18,7 +19,11 @@ from steelyard.model.errors import LastingSiteError, SteelyardError
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node.base import is_loopback
 from steelyard.node.tasks import to_the_end, together
-from steelyard.site.base import Request, Reuses, Site
+from steelyard.site.base import Rents, Request, Reuses, Site
+
+NEXT_START: Final = 1.5
+"""A start is expected to take up to this many times as long as the one before it."""
+SECONDS_PER_HOUR: Final = 3600
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class _Held:
     section: str
     site: Site
     lease: Lease
+    took_s: float
+    """Time that its last start took."""
 
 
 class Lending:
@@ -56,6 +63,10 @@ class Lending:
 
     def __init__(self) -> None:
         self._held: list[_Held] = []
+        self._lent_s: dict[str, float] = {}
+        """Lease to when it was lent."""
+        self._began_s = 0.0
+        """When the start in progress had its leases."""
 
     async def lend(self, lenders: Sequence[Lender], until: datetime) -> Lease:
         """Nodes for a start: those of the leases that are held, where they can fulfil the requests; the others are
@@ -69,7 +80,9 @@ class Lending:
             await self.release()
             for place, lender in enumerate(lenders):
                 if place not in leases:
+                    asked_s = time.monotonic()
                     leases[place] = await lender.site.lease(lender.request, until)
+                    self._lent_s[leases[place].id] = asked_s
             whole = united([leases[place] for place in sorted(leases)])
             if len(lenders) > 1 and (reason := _unreachable(whole)):
                 raise LastingSiteError(reason, "docs/reference/study-file.md says which sites go together: [load_site]")
@@ -77,6 +90,7 @@ class Lending:
             if leases:
                 await _undo(first, _release((lenders[place].site, lease) for place, lease in leases.items()))
             raise
+        self._began_s = time.monotonic()
         return whole
 
     async def give_back(self, lenders: Sequence[Lender], lease: Lease, *, keep: bool) -> None:
@@ -85,7 +99,7 @@ class Lending:
         spent = []
         for lender, part in zip(lenders, lease.parts or (lease,), strict=True):
             if keep and isinstance(lender.site, Reuses):
-                self._held.append(_Held(lender.section, lender.site, part))
+                self._held.append(_Held(lender.section, lender.site, part, time.monotonic() - self._began_s))
             else:
                 spent.append((lender.site, part))
         await _release(spent)
@@ -106,15 +120,22 @@ class Lending:
         self._held = []
 
     async def _recycled(self, lender: Lender, until: datetime) -> Lease | None:
-        """The lease that is held of the same site with the same settings, handed on; None if there is none, or if it
-        cannot fulfil the request."""
+        """The lease that is held of the same site with the same settings, handed on; None if there is none, if its
+        nodes would end before the start does, or if it cannot fulfil the request."""
         held = next((held for held in self._held if held.section == lender.section), None)
-        if held is None or not isinstance(held.site, Reuses):
+        if held is None or not isinstance(held.site, Reuses) or not self._lasts(held):
             return None
         recycled = await held.site.recycle(held.lease, lender.request, until)
         if recycled is not None:
             self._held.remove(held)
         return recycled
+
+    def _lasts(self, held: _Held) -> bool:
+        """Whether the nodes of a lease live long enough for another start like its last one."""
+        if not isinstance(held.site, Rents):
+            return True
+        lived_s = time.monotonic() - self._lent_s[held.lease.id]
+        return lived_s + NEXT_START * held.took_s <= held.site.most_hours * SECONDS_PER_HOUR
 
 
 async def _undo(first: BaseException, clean_up: Coroutine[Any, Any, None]) -> None:

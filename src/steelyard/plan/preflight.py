@@ -137,7 +137,7 @@ def refusals(
         *load_feasibility.refusals(study, plan, history, abilities),
         *processor_quotas.refusals(plan, abilities),
         *growth.refusals(study, plan, abilities),
-        *rent.refusals(study, plan, abilities),
+        *rent.refusals(study, plan, abilities, cost),
         *disruptions.refusals(plan, abilities),
         *node_disks.refusals(plan, history, abilities),
         *empty_tables.refusals(study, plan, abilities),

@@ -3,14 +3,17 @@ before any is lent."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from steelyard.format import count, number
 from steelyard.model.errors import StudyError
-from steelyard.model.plan import Plan
+from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.plan.abilities import Abilities, requests_of
+from steelyard.plan.estimate import PlanEstimate
 from steelyard.site.base import Rents
 
 S_PER_H: Final = 3600.0
@@ -25,6 +28,8 @@ class Rent(NamedTuple):
     """Most nodes at a time."""
     hours: float
     """Node-hours that all starts may take at most."""
+    shortest_h: float
+    """Least hours after which the nodes of a start end."""
 
     def words(self, study: Study) -> str:
         """Its greatest cost in words. Pure."""
@@ -36,9 +41,9 @@ class Rent(NamedTuple):
 
 def rent_of(plan: Plan, abilities: Abilities) -> Rent | None:
     """Rented nodes of a plan; None if there are none."""
-    # A trial that ends its start has a lease of its own.
-    starts = {trial.id if trial.settings.ends_start else trial.start: trial.settings for trial in plan.trials}
+    starts = {_start(trial): trial.settings for trial in plan.trials}
     rented: list[tuple[int, float]] = []
+    shortest_h = math.inf
     for settings in starts.values():
         requests = requests_of(plan.study, settings, abilities.system(settings))
         pairs = zip(abilities.sites(settings), requests, strict=True)
@@ -49,16 +54,27 @@ def rent_of(plan: Plan, abilities: Abilities) -> Rent | None:
         ]
         if counts:
             rented.append((sum(nodes for nodes, _ in counts), sum(nodes * hours for nodes, hours in counts)))
+            shortest_h = min(shortest_h, *(hours for _, hours in counts))
     if not rented:
         return None
-    return Rent(len(rented), max(nodes for nodes, _ in rented), sum(hours for _, hours in rented))
+    return Rent(len(rented), max(nodes for nodes, _ in rented), sum(hours for _, hours in rented), shortest_h)
 
 
-def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
-    """An error for a plan that may cost more than its limit."""
+def refusals(study: Study, plan: Plan, abilities: Abilities, cost: PlanEstimate) -> Iterator[StudyError]:
+    """Errors for a plan whose nodes would end before a start does, or that may cost more than its limit."""
     limit, price = study.design.cost_limit, study.cost.price_per_node_hour
-    rent = rent_of(plan, abilities) if limit is not None else None
-    if limit is None or rent is None:
+    rent = rent_of(plan, abilities)
+    if rent is None:
+        return
+    trials = max(Counter(_start(trial) for trial in plan.trials).values())
+    start_h = (max(cost.start_s.values()) + trials * cost.trial_s) / S_PER_H
+    if start_h > rent.shortest_h:
+        yield StudyError(
+            f"a start of {count(trials, 'trial')} takes about {start_h:.2f} h, and its rented nodes end after "
+            f"{rent.shortest_h:.2f} h",
+            "a larger site.most_hours, fewer trials in a start (design.trials), or shorter ones", key="site.most_hours",
+        )  # fmt: skip
+    if limit is None:
         return
     if price is None:
         yield StudyError("design.cost_limit needs a price", NO_PRICE, key="design.cost_limit", read=limit)
@@ -81,6 +97,11 @@ def notes(study: Study, plan: Plan, abilities: Abilities, seconds: float) -> Ite
     else:
         expected = seconds / S_PER_H * rent.nodes * price
         yield f"if the plan takes as long as expected, about {expected:,.2f} {study.cost.currency}"
+
+
+def _start(trial: PlannedTrial) -> str:
+    """Name of its lease: a trial that ends its start has one of its own."""
+    return trial.id if trial.settings.ends_start else trial.start
 
 
 def bill(study: Study, plan: Plan, abilities: Abilities) -> str:

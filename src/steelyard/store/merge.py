@@ -33,8 +33,7 @@ from steelyard.store.plain_file import MOST_FILE_BYTES, MOST_RECORD_BYTES, conte
 from steelyard.store.write import StoreWriter
 
 LEFT_OUT: Final = "left out"
-MOST_FOLDERS: Final = 20
-"""Nesting in a trial's folder to which files that its record does not know are looked for."""
+AGAIN: Final = "merge the stores again"
 
 
 @dataclass
@@ -92,11 +91,7 @@ class _Held:
     @property
     def line(self) -> TrialSealed:
         """The journal's line about it."""
-        verdict = self.record.verdict
-        return TrialSealed(
-            trial=self.record.id, attempt=self.record.attempt, outcome=verdict.outcome,
-            reasons=tuple(reason.kind.name for reason in verdict.reasons), record_sha256=self.sha256,
-        )  # fmt: skip
+        return TrialSealed.of_record(self.record, self.sha256)
 
 
 def merge(stores: Sequence[Path], into: Path, held_by: StoreWriter | None = None) -> Merged:
@@ -170,12 +165,10 @@ def _choose(sources: Sequence[Source], merged: Merged) -> tuple[dict[str, _Held]
     """The attempts to take, by their folder's name, and those that are left out because no store has them whole.
     Conflicts and damages are noted in `merged`."""
     holders: dict[str, list[_Held]] = {}
-    damaged: list[tuple[str, Damage]] = []
-    left_out: dict[str, tuple[Path, str]] = {}
+    damaged: list[tuple[str, Path, str, str]] = []
     for source in sources:
-        unfit, gone = source.attempts.unfit, source.attempts.gone
-        damaged += [(name, _of(source.folder, one.file, one.what)) for name, one in (*unfit.items(), *gone.items())]
-        left_out |= {name: (source.folder / layout.TRIALS / name, one.what) for name, one in unfit.items()}
+        damages = [*source.attempts.unfit.items(), *source.attempts.gone.items()]
+        damaged += [(name, source.folder, one.file, one.what) for name, one in damages]
         for number in merged_journal.unreadable(source):
             merged.damages.append(_of(source.folder, layout.EVENTS, f"line {number} cannot be read", harmless=True))
         for record in source.attempts.records:
@@ -190,25 +183,27 @@ def _choose(sources: Sequence[Source], merged: Merged) -> tuple[dict[str, _Held]
         merged.twice += len(several) > 1
         for held in several:
             if problem := _problem(held, merged):
-                file, why = problem
-                damaged.append((name, _of(held.store, f"{layout.TRIALS}/{name}/{file}", why)))
-                left_out[name] = held.folder, f"{no_links.name_below(held.folder / file, held.folder)}: {why}"
+                damaged.append((name, held.store, f"{layout.TRIALS}/{name}/{problem[0]}", problem[1]))
             else:
                 taken.setdefault(name, held)
-    for name, damage in damaged:
+    left_out: dict[str, tuple[Path, str]] = {}
+    for name, store, file, what in damaged:
         effect = f"taken from {taken[name].store}" if name in taken else LEFT_OUT
-        merged.damages.append(damage.model_copy(update={"effect": effect, "harmless": name in taken}))
+        damage = _of(store, file, what, effect, harmless=name in taken)
+        merged.damages.append(damage)
+        if name not in taken and no_links.is_there(folder := store / layout.TRIALS / name):
+            left_out[name] = folder, f"{damage.file}: {what}"
     final = {held.record.id for held in taken.values() if held.record.verdict.final}
-    without = {name.partition(".")[0] for name, _ in damaged if name not in taken} - final
+    without = {name.partition(".")[0] for name, *_ in damaged if name not in taken} - final
     planned = [trial.id for trial in sources[0].plan.trials]
     merged.trials, merged.lost = len(final.intersection(planned)), [trial for trial in planned if trial in without]
     merged.attempts |= Counter(held.store for held in taken.values())
-    return taken, {name: why for name, why in left_out.items() if name not in taken}
+    return taken, left_out
 
 
-def _of(store: Path, file: str, what: str, *, harmless: bool = False) -> Damage:
+def _of(store: Path, file: str, what: str, effect: str = LEFT_OUT, *, harmless: bool = False) -> Damage:
     path = f"{store}/{no_links.name_below(store / file, store)}"
-    return Damage(file=path, what=what, effect=LEFT_OUT, harmless=harmless)
+    return Damage(file=path, what=what, effect=effect, harmless=harmless)
 
 
 def _paths(several: Iterable[_Held]) -> str:
@@ -226,22 +221,13 @@ def _problem(held: _Held, merged: Merged) -> tuple[str, str] | None:
                 return name, "it was changed after it was sealed: its SHA-256 is not the record's"
         except OSError as error:
             return name, problem_of(error)
-    unknown = sorted(set(_files(held)) - {layout.TRIAL_JSON, *held.record.checksums})
+    unknown = sorted(set(no_links.files(held.folder, held.store)) - {layout.TRIAL_JSON, *held.record.checksums})
     if unknown and not held.record.checksums:
         return unknown[0], "the record of the trial has no checksums"
     for name in unknown:
         what = "the record of the trial does not know it"
         merged.damages.append(_of(held.store, f"{layout.TRIALS}/{held.name}/{name}", what, harmless=True))
     return None
-
-
-def _files(held: _Held, part: str = "") -> Iterator[str]:
-    with contextlib.suppress(OSError):
-        for name, kind in no_links.entries(held.folder / part, held.store).items():
-            if kind is no_links.Kind.FOLDER and part.count("/") < MOST_FOLDERS:
-                yield from _files(held, f"{part}{name}/")
-            else:
-                yield f"{part}{name}"
 
 
 def _valid_twice(sources: Sequence[Source], taken: Iterable[_Held]) -> Iterator[str]:
@@ -262,7 +248,7 @@ def _write(
     first = sources[0].folder
     is_there = first == writer.folder
     if is_there and merged_journal.read(first).attempts.records != sources[0].attempts.records:
-        raise StoreError(f"{first}: it was changed meanwhile", "merge the stores again", path=str(first))
+        raise StoreError(f"{first}: it was changed meanwhile", AGAIN, path=str(first))
     for held in taken.values():
         if held.store != writer.folder:
             _set_aside(held.name, "a file of it is damaged, and another store has it whole", writer)
@@ -293,24 +279,14 @@ def _set_aside(name: str, why: str, writer: StoreWriter) -> None:
 def _copy(held: _Held, writer: StoreWriter) -> None:
     draft = writer.draft(*held.record.key)
     try:
-        for name, sha256 in held.record.checksums.items():
+        for name, sha256 in {**held.record.checksums, layout.TRIAL_JSON: held.sha256}.items():
             path, to = held.folder / name, draft.folder / name
+            content = content_of(path, held.store, MOST_FILE_BYTES)
+            if hashlib.sha256(content).hexdigest() != sha256:
+                raise StoreError(f"{path}: it was changed while it was copied", AGAIN, path=str(path))
             to.parent.mkdir(parents=True, exist_ok=True)
-            with no_links.opened(path, held.store, MOST_FILE_BYTES) as file, to.open("wb") as copy:
-                shutil.copyfileobj(file, copy)
-                copy.flush()
-                os.fsync(copy.fileno())
-            _refuse_changed(path, sha256_of(to), sha256)
-        path = held.folder / layout.TRIAL_JSON
-        record = content_of(path, held.store, MOST_RECORD_BYTES)
-        _refuse_changed(path, hashlib.sha256(record).hexdigest(), held.sha256)
-        replace_file(draft.folder / layout.TRIAL_JSON, record)
+            replace_file(to, content)
         draft.put_in_place()
     except BaseException:
         draft.discard()
         raise
-
-
-def _refuse_changed(path: Path, copied: str, as_sealed: str) -> None:
-    if copied != as_sealed:
-        raise StoreError(f"{path}: it was changed while it was copied", "merge the stores again", path=str(path))

@@ -5,9 +5,9 @@ Files are read again without the store's own reader, so that a bug in that reade
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from steelyard import no_links
 from steelyard.heavy import pl
@@ -18,9 +18,6 @@ from steelyard.store.plain_file import MOST_RECORD_BYTES, loaded, problem_of, sh
 from steelyard.store.plausible_rows import plausible
 from steelyard.store.tables import problem_in, table
 from steelyard.verify.checklist import Book
-
-MOST_FOLDERS: Final = 20
-"""Maximum nesting of folders in a trial's folder. A deeper folder is reported by name and not opened."""
 
 
 def sealed_folders(store: Path) -> list[Path]:
@@ -35,15 +32,6 @@ def _listed(folder: Path, store: Path) -> Mapping[str, no_links.Kind]:
         return no_links.entries(folder, store)
     except OSError:
         return {}
-
-
-def _names(folder: Path, store: Path, part: str = "") -> Iterator[str]:
-    """Relative paths of everything but folders in a trial's folder and below it."""
-    for name, kind in _listed(folder / part, store).items():
-        if kind is no_links.Kind.FOLDER and part.count("/") < MOST_FOLDERS:
-            yield from _names(folder, store, f"{part}{name}/")
-        else:
-            yield f"{part}{name}"
 
 
 def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
@@ -67,7 +55,7 @@ def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
 
 def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> None:
     """Check every file of the trial against the record, and the record against the files."""
-    there = set(_names(folder, store)) - {layout.TRIAL_JSON}
+    there = set(no_links.files(folder, store)) - {layout.TRIAL_JSON}
     for name in sorted(there | set(record.checksums)):
         where = no_links.name_below(folder / name, store)
         wanted = record.checksums.get(name)

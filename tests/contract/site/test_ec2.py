@@ -23,7 +23,7 @@ from steelyard.leases.lease import Lease
 from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.node.command import run
 from steelyard.site.base import Request
-from steelyard.site.ec2 import Ec2Site, Settings, create
+from steelyard.site.ec2 import Ec2Site, Settings, create, instances
 from steelyard.site.ssh import connection as ssh_connection
 from steelyard.testing.site import SiteContract
 from tests.contract import shelf as shelves
@@ -38,6 +38,8 @@ pytestmark = [pytest.mark.root, pytest.mark.agent, pytest.mark.sshd]
 
 SETTINGS = {"region": REGION, "image": AMI, "user": "root", "instance_type": "t2.medium"}
 REQUEST = Request("renting", 2, 1)
+LIFE_S = 30 * 60 + instances.GRACE_S
+"""Time after which instances of a lease of 30 minutes end themselves."""
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +52,10 @@ def account() -> Iterator[FakeEc2]:
 def fake(account: FakeEc2, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeEc2]:
     """The account, as it was and as it must be again: empty."""
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path))
-    account.hook, account.seconds_per_second = fake_ec2.nothing, 1
+    account.hook = fake_ec2.nothing
+    account.actions.clear()
     yield account
+    account.forget_images()
     assert (account.alive, account.volumes) == ([], 0)
 
 
@@ -95,17 +99,25 @@ def victim(state: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize(("action", "time_of"), [
-    ("DescribeInstanceTypes", 1), ("DescribeImages", 1), ("RunInstances", 1), ("RunInstances", 3),
-    ("DescribeInstances", 1),
+@pytest.mark.parametrize(("image", "action", "time_of", "moment"), [
+    (AMI, "DescribeInstanceTypes", 1, "before"),
+    (AMI, "RunInstances", 1, "before"),
+    (AMI, "RunInstances", 2, "after"),  # launched, and the answer never arrived
+    (AMI, "DescribeInstances", 1, "after"),  # they boot
+    (AMI, "CreateTags", 1, "after"),  # being handed on
+    (AMI, "RunInstances", 3, "after"),  # a further one
+    (AMI, "TerminateInstances", 1, "before"),
+    (AMI, "TerminateInstances", 1, "after"),
+    ("baked", "RunInstances", 1, "after"),
+    ("baked", "CreateImage", 1, "after"),
 ])  # fmt: skip
-def test_a_conductor_that_is_killed_at_a_call_leaves_nothing(
-    fake: FakeEc2, tmp_path: Path, action: str, time_of: int, moment: str
+def test_of_a_conductor_that_is_killed_nothing_runs_when_its_lease_is_over(
+    fake: FakeEc2, tmp_path: Path, image: str, action: str, time_of: int, moment: str
 ) -> None:
-    """After it: the call was carried out, and its answer never arrived."""
+    """Instances end without `clean`, which finds what is left then: a builder that has stopped, and records."""
     seen: list[str] = []
-    with victim(tmp_path) as child:
+    argv = [sys.executable, "-m", "tests.contract.site.renter", str(tmp_path), json.dumps(SETTINGS | {"image": image})]
+    with subprocess.Popen(argv) as child:
 
         def hook(called: str, when: str) -> None:
             if (called, when) == (action, moment):
@@ -117,9 +129,36 @@ def test_a_conductor_that_is_killed_at_a_call_leaves_nothing(
         assert child.wait(60) == -signal.SIGKILL
     fake.hook = fake_ec2.nothing
     time.sleep(0.5)  # calls of its other threads that were on their way
+    fake.let_pass(LIFE_S)
+    ended(fake, 0)
     assert printed(lambda: clean(["ec2"])).code == 0
-    assert fake.alive == []
     assert lease_records.records(tmp_path) == []
+
+
+def ended(fake: FakeEc2, alive: int) -> None:
+    """Wait until no more than so many instances are alive, and no process of those that are not."""
+    deadline = time.monotonic() + 20
+    while len(fake.alive) > alive or (alive == 0 and fake.processes):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_an_image_that_was_baked_is_used(fake: FakeEc2, tmp_path: Path) -> None:
+    ours = create(Settings.model_validate(SETTINGS | {"image": "baked"}), tmp_path)
+    for _ in range(2):
+        asyncio.run(ours.release(leased(ours, request=Request("renting", 1, 0))))
+    assert fake.actions.count("CreateImage") == 1
+
+
+def test_an_instance_that_reboots_ends_when_its_lease_does(site: Ec2Site, fake: FakeEc2) -> None:
+    lease = leased(site, request=Request("renting", 1, 0))
+    (instance,) = fake.alive
+    fake.reboot(instance)
+    time.sleep(1)
+    assert fake.alive == [instance]
+    fake.let_pass(LIFE_S)
+    ended(fake, 0)
+    asyncio.run(site.release(lease))
 
 
 def test_a_lease_whose_record_is_lost_is_found_by_its_tags(fake: FakeEc2, tmp_path: Path) -> None:
@@ -135,16 +174,13 @@ def test_a_lease_whose_record_is_lost_is_found_by_its_tags(fake: FakeEc2, tmp_pa
 
 
 def test_an_instance_ends_itself_unless_its_lease_is_handed_on(site: Ec2Site, fake: FakeEc2) -> None:
-    """Two leases without a conductor, 2,400 s each; in the account's time, 4 s. One of them was handed on."""
-    fake.seconds_per_second = 600
+    """Two leases without a conductor, of which one was handed on."""
     request = Request("renting", 1, 1)
     alone, later = leased(site, request=request), leased(site, request=request)
     renewed = asyncio.run(site.recycle(later, request, lease_records.utc_now() + timedelta(minutes=60)))
     assert renewed is not None
-    deadline = time.monotonic() + 20
-    while len(fake.alive) > 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    fake.let_pass(LIFE_S)
+    ended(fake, 2)
     time.sleep(1)
     done = asyncio.run(run(renewed.nodes[0], ["true"], timeout_s=10))
     assert (done.exit_code, len(fake.alive)) == (0, 2)

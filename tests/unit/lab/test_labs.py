@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +29,7 @@ from tests.unit.verify import made
 A, B, C = (f"tcp://10.0.0.{number}:4000" for number in (1, 2, 3))
 NOWHERE = "tcp://127.0.0.1:9"
 USE = f"connected('{NOWHERE}').__enter__()"
-ORDER = Order("made.toml", {}, frozenset(), {}, {})
+ORDER = Order("made.toml", {}, frozenset(), {}, {}, "run-1")
 
 
 def laboratory(name: str) -> Laboratory:
@@ -39,8 +42,10 @@ class Dask:
 
     workers: dict[str, Laboratory | Exception]
     failing: dict[str, Exception] = field(default_factory=dict)
+    """Errors of blocks, each once; after it another process is at the address if it is in `started_again`."""
+    started_again: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
-    """Workers that go when they get a block."""
+    """Workers that go when they get a block: nobody hears of it any more."""
     handed_out: list[tuple[str, int]] = field(default_factory=list)
     answer: Callable[[int], labs.Files] = lambda block: {}
 
@@ -50,6 +55,9 @@ class Dask:
     def run(self, function: Any, workers: Sequence[str], on_error: str) -> dict[str, Any]:
         return {address: self.workers[address] for address in workers} if function is labs.about else {}
 
+    def get_executor(self) -> Dask:
+        return self
+
     def submit(self, function: Any, order: Order, block: int, *, workers: list[str], **options: Any) -> Future[Any]:
         assert (options["retries"], options["pure"], options["allow_other_workers"]) == (0, False, False)
         (address,) = workers
@@ -58,13 +66,12 @@ class Dask:
         if address in self.gone:
             del self.workers[address]
         elif address in self.failing:
-            future.set_exception(self.failing[address])
+            future.set_exception(self.failing.pop(address))
+            if address in self.started_again:
+                self.workers[address] = replace(self.workers[address], process="2")  # type: ignore[type-var]
         else:
             future.set_result(self.answer(block))
         return future
-
-    def cancel(self, futures: Any) -> None:
-        del futures
 
 
 def work(dask: Dask, tmp_path: Path, starts: int = 4) -> list[str]:
@@ -129,26 +136,71 @@ def test_without_a_laboratory_the_command_that_starts_one_is_said(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("workers", "starts", "why"),
+    ("other", "starts", "why"),
     [
         *(
-            ({A: laboratory("a"), B: replace(laboratory("b"), ids=ids)}, 4, "is on the machine of .*, or has its state")
+            (replace(laboratory("b"), ids=ids), 4, "is on the machine of .*, or has its state")
             for ids in (("machine-a", "b", "b"), ("b", "boot-a", "b"), ("b", "b", "state-a"))
         ),
-        ({A: laboratory("a"), B: laboratory("b")}, 3, "is one too many for 3 blocks: each needs 2"),
-        ({A: laboratory("a"), B: replace(laboratory("b"), version="0.0.1")}, 4, "but 0.0.1"),
-        ({A: laboratory("a"), B: ModuleNotFoundError("No module named 'steelyard'")}, 4, "does not have Steelyard"),
-        ({A: replace(laboratory("a"), ids=("", "boot-a", "state-a"))}, 4, "without an id"),
+        (laboratory("b"), 3, "is one too many for 3 blocks: each needs 2"),
+        (replace(laboratory("b"), version="0.0.1"), 4, "but 0.0.1"),
+        (ModuleNotFoundError("No module named 'steelyard'"), 4, "does not have Steelyard"),
+        (replace(laboratory("b"), ids=("", "boot-b", "state-b")), 4, "without an id"),
     ],
     ids=["machine", "boot", "state", "blocks", "version", "none", "no-id"],
 )
-def test_laboratories_that_cannot_be_used_are_refused_before_anything_is_measured(
-    tmp_path: Path, workers: dict[str, Any], starts: int, why: str
+def test_a_laboratory_that_cannot_be_used_is_named_and_the_others_measure(
+    tmp_path: Path, other: Any, starts: int, why: str
 ) -> None:
-    dask = Dask(workers)
-    with pytest.raises(SteelyardError, match=why):
-        work(dask, tmp_path, starts)
-    assert dask.handed_out == []
+    dask = Dask({A: laboratory("a"), B: other})
+    said = work(dask, tmp_path, starts)
+    assert dask.handed_out == [(A, block) for block in range(1, starts + 1)]
+    assert len([line for line in said if re.search(f"{B} .*{why}.*: not used", line)]) == 1
+
+
+def test_when_none_that_came_can_be_used_it_is_said_why(tmp_path: Path) -> None:
+    with pytest.raises(SteelyardError, match="is on a machine without an id") as caught:
+        work(Dask({A: replace(laboratory("a"), ids=("", "boot-a", "state-a"))}), tmp_path)
+    assert "STEELYARD_MACHINE" in caught.value.hint
+
+
+def test_a_machine_that_comes_back_is_used_when_dask_has_noticed_that_it_was_gone(tmp_path: Path) -> None:
+    dask = Dask({A: laboratory("a"), C: laboratory("a")}, gone={A})
+    work(dask, tmp_path)
+    assert dask.handed_out == [(A, 1), (C, 1), (C, 2), (C, 3), (C, 4)]
+
+
+def test_a_laboratory_that_gave_up_and_was_started_again_is_used(tmp_path: Path) -> None:
+    failing = {A: SteelyardError("no memory is left")}
+    dask = Dask({A: laboratory("a"), B: laboratory("b")}, failing=failing, started_again={A})
+    work(dask, tmp_path)
+    assert dask.handed_out == [(A, 1), (B, 2), (B, 1), (A, 3), (B, 4)]
+
+
+def test_a_run_that_is_stopped_while_a_laboratory_begins_stops_it_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped: list[str] = []
+    begun = SimpleNamespace(folder=tmp_path, todo=lambda: ["a trial"])
+
+    @contextmanager
+    def begin_slowly(*_: object, **options: object) -> Iterator[Any]:
+        labs.stop("run-2")
+        labs.stop("run-1")
+        begun.stop = lambda: stopped.append("run-1")
+        yield begun
+
+    async def run(progress: object) -> None:
+        labs.stop("run-3")
+
+    begun.run = run
+    monkeypatch.setattr(labs, "distributed", SimpleNamespace(get_worker=lambda: SimpleNamespace(address=A)))
+    monkeypatch.setattr(labs, "begin", begin_slowly)
+    monkeypatch.setattr(labs, "_written", lambda folder: {})
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path))
+    with pytest.raises(SteelyardError, match="it was stopped"):
+        labs.measure_block(ORDER, 1)
+    assert stopped == ["run-1"]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +240,20 @@ def test_a_block_whose_merge_was_interrupted_is_merged_again(tmp_path: Path) -> 
         assert labs._blocks(session) == []
     assert sorted(path.name for path in (folder / "trials").iterdir()) == whole
     assert not received.exists()
+
+
+def test_what_the_store_has_lost_of_other_blocks_is_no_matter_of_this_one(tmp_path: Path) -> None:
+    folder = made.store(tmp_path / "store")
+    received = labs._received(folder, "2")
+    labs._write(block_of(Store(folder), 2, folder), received)
+    for record in Store(folder).trials():
+        if record.block < 3:
+            shutil.rmtree(folder / "trials" / record.id)
+    study = tmp_path / "made.toml"
+    study.write_text(made.STUDY)
+    with begin(study, tmp_path / "store", here=False) as session:
+        labs._merge(session, received)
+        assert labs._blocks(session) == [1]
 
 
 def test_without_a_scheduler_it_is_said_what_to_do() -> None:

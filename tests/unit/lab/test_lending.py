@@ -6,12 +6,14 @@ import asyncio
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from steelyard.events.base import Silent
 from steelyard.events.shown import TimeLeft
+from steelyard.lab import lending as lending_module
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.lending import Lender, Lending
 from steelyard.leases.lease import Lease
@@ -141,6 +143,34 @@ class HandsOn(Elsewhere):
     async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
         self.script.recycled.append((lease.id, request.database_nodes))  # type: ignore[attr-defined]
         return lease
+
+
+class Rented(HandsOn):
+    most_hours = 1.0
+
+
+def test_rented_nodes_are_handed_on_while_another_start_is_expected_to_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Starts of 20 minutes, and up to 30; leases of an hour. How long a start may take at most does not matter."""
+    script = Script(tmp_path)
+    script.recycled = []  # type: ignore[attr-defined]
+    now_s = [0.0]
+    monkeypatch.setattr(lending_module, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    lenders = [Lender(Rented(script, "far"), Request("s", 1), "site")]
+
+    async def body() -> list[str]:
+        lending, served = Lending(), list[str]()
+        for _ in range(3):
+            lease = await lending.lend(lenders, datetime.max)
+            served.append(lease.id)
+            now_s[0] += 1200
+            await lending.give_back(lenders, lease, keep=True)
+        await lending.release()
+        return served
+
+    assert asyncio.run(body()) == ["far0", "far0", "far1"]
+    assert script.released == ["far0", "far1"]
 
 
 def two_sites(script: Script, databases: Site, load: Site) -> list[Lender]:

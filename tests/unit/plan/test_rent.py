@@ -12,6 +12,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
 from steelyard.plan import rent
 from steelyard.plan.abilities import Abilities
+from steelyard.plan.estimate import estimate
 from steelyard.plugins.find import Plugins
 from tests.unit.lab.fakes import plan_of, study
 from tests.unit.small_study import SMALL_STUDY
@@ -29,7 +30,8 @@ def rented(tmp_path: Path, **changes: Any) -> tuple[Study, list[str], list[Study
     plan = plan_of(a_study)
     abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
     notes = list(rent.notes(a_study, plan, abilities, 1800.0))
-    return a_study, notes, list(rent.refusals(a_study, plan, abilities))
+    cost = estimate(plan, a_study, cores=2, abilities=abilities)
+    return a_study, notes, list(rent.refusals(a_study, plan, abilities, cost))
 
 
 def test_the_most_is_the_starts_times_their_nodes_times_their_longest_life(tmp_path: Path) -> None:
@@ -46,6 +48,16 @@ def test_a_limit_refuses_what_may_cost_more(tmp_path: Path) -> None:
     assert error.message.startswith("design.cost_limit = 2.5: 4 starts of up to 4 rented nodes: 26.00 node-hours")
     assert error.key == "design.cost_limit"
     assert rented(tmp_path, cost=PRICE, design={"starts": 2, "cost_limit": 2.7})[2] == []
+
+
+def test_a_start_that_outlives_its_nodes_is_refused(tmp_path: Path) -> None:
+    site = {**RENTED["site"], "most_hours": 0.01}
+    long = {"duration_s": 600}
+    (error,) = rented(tmp_path, site=site, load=long)[2]
+    assert error.message.startswith("a start of 2 trials takes about ")
+    assert error.message.endswith("h, and its rented nodes end after 0.18 h")
+    assert error.key == "site.most_hours"
+    assert rented(tmp_path, load=long)[2] == []
 
 
 def test_without_a_price_nothing_is_known(tmp_path: Path) -> None:

@@ -74,11 +74,7 @@ def engine_records(seed: int, speed: float, operations: int = 200) -> tuple[list
 
 def sealed_line(record: TrialRecord) -> TrialSealed:
     """The journal's line about a record."""
-    verdict = record.verdict
-    return TrialSealed(
-        trial=record.id, attempt=record.attempt, outcome=verdict.outcome,
-        reasons=tuple(reason.kind.name for reason in verdict.reasons), record_sha256=record_sha256(record),
-    )  # fmt: skip
+    return TrialSealed.of_record(record, record_sha256(record))
 
 
 def _busy(begun_s: float, cores: float) -> list[Sample]:

@@ -26,7 +26,6 @@ SCRIPT: Final = """\
 #!/bin/sh
 set -e
 export DEBIAN_FRONTEND=noninteractive
-(sleep 3600; shutdown -P now) > /dev/null 2>&1 < /dev/null &
 apt-get update
 apt-get install -y --no-install-recommends openjdk-17-jre-headless
 apt-get clean
@@ -34,8 +33,7 @@ systemctl disable --now apt-daily.timer apt-daily-upgrade.timer unattended-upgra
 cloud-init clean --logs
 shutdown -P now
 """
-"""Timers that would install packages in the middle of a trial are off. A builder whose conductor is gone stops later
-than that would have waited."""
+"""Timers that would install packages in the middle of a trial are off."""
 BAKE_TIMEOUT_S: Final = 1800.0
 
 

@@ -1,4 +1,4 @@
-"""Instances: the words that launch them, their tags, the script that they run at their first boot, and what EC2 says of
+"""Instances: the words that launch them, their tags, the scripts that they run when they boot, and what EC2 says of
 them."""
 
 from __future__ import annotations
@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
 from typing import Any, Final
 
 from steelyard.leases.records import ID_PATTERN
@@ -25,28 +27,36 @@ KNOWN_S: Final = 30.0
 """Seconds after which every call knows what another one has launched."""
 GRACE_S: Final = 600
 """Seconds by which an instance outlives its lease, whose conductor should have ended it."""
+END_FOLDER: Final = "/var/lib/cloud/instance/steelyard"
+"""Folder of an instance, and of none that is made from its image. `end`: time at which it ends, in seconds. `booted`:
+the clock when it booted, from which time goes on by its uptime, so that a clock that is put right ends nothing."""
 UPTIME: Final = "cut -d . -f 1 /proc/uptime"
-FIRST_BOOT: Final = """\
+NOW: Final = f"$(cat {END_FOLDER}/booted) + $({UPTIME})"
+EVERY_BOOT: Final = f"""\
+#!/bin/sh
+mkdir -p {END_FOLDER}
+echo "$(( $(date +%s) - $({UPTIME}) ))" > {END_FOLDER}/booted
+[ -e {END_FOLDER}/end ] || echo "$(( {NOW} + {{seconds}} ))" > {END_FOLDER}/end
+nohup sh -c 'while [ "$(( {NOW} ))" -lt "$(cat {END_FOLDER}/end)" ]; do sleep {LOOK_S}; done; shutdown -P now' \\
+  > /dev/null 2>&1 < /dev/null &
+"""
+"""Ends the instance without its conductor, also after it has rebooted."""
+FIRST_BOOT: Final = f"""\
 #!/bin/sh
 umask 077
-mkdir -p /run/steelyard
-echo "$(( $({uptime}) + {seconds} ))" > /run/steelyard/end
-chown -R {user} /run/steelyard
-nohup sh -c 'while [ "$({uptime})" -lt "$(cat /run/steelyard/end)" ]; do sleep {look_s}; done; shutdown -P now' \\
-  > /dev/null 2>&1 < /dev/null &
+chown -R {{user}} {END_FOLDER}
 cat > /etc/ssh/ssh_host_ed25519_key << 'END'
-{machine_key}
+{{machine_key}}
 END
 ssh-keygen -y -f /etc/ssh/ssh_host_ed25519_key > /etc/ssh/ssh_host_ed25519_key.pub
-home=$(getent passwd {user} | cut -d : -f 6)
+home=$(getent passwd {{user}} | cut -d : -f 6)
 mkdir -p "$home/.ssh"
-echo '{public_key}' >> "$home/.ssh/authorized_keys"
-chown -R {user} "$home/.ssh"
+echo '{{public_key}}' >> "$home/.ssh/authorized_keys"
+chown -R {{user}} "$home/.ssh"
 systemctl restart ssh || systemctl restart sshd
 """
-"""Ends the instance without its conductor, by the time since its boot: a clock that is wrong, or is put right, ends
-nothing. Then the keys of the lease."""
-RENEW: Final = f'echo "$(( $({UPTIME}) + $1 ))" > /run/steelyard/new && mv /run/steelyard/new /run/steelyard/end'
+"""Lets the user of the lease put the end off, and brings the lease's keys."""
+RENEW: Final = f'echo "$(( {NOW} + $1 ))" > {END_FOLDER}/new && mv {END_FOLDER}/new {END_FOLDER}/end'
 """Argument: seconds until the end."""
 
 
@@ -92,12 +102,18 @@ def tags(lease: str, owner: str, until: str, node: str = "") -> list[dict[str, s
     return [{"Key": key, "Value": value} for key, value in values.items() if value]
 
 
-def first_boot(user: str, seconds: float, machine_key: str, public_key: str) -> str:
-    """Script of an instance that ends after these seconds, unless that is put off."""
-    return FIRST_BOOT.format(
-        uptime=UPTIME, seconds=round(seconds), user=user, look_s=LOOK_S, machine_key=machine_key.strip(),
-        public_key=public_key,
-    )  # fmt: skip
+def first_boot(user: str, machine_key: str, public_key: str) -> str:
+    """Script of the first boot of an instance that becomes a node."""
+    return FIRST_BOOT.format(user=user, machine_key=machine_key.strip(), public_key=public_key)
+
+
+def user_data(seconds: float, script: str) -> str:
+    """What cloud-init runs: at every boot what ends an instance after these seconds, unless that is put off; the script
+    at its first one."""
+    parts = MIMEMultipart(boundary="steelyard")
+    parts.attach(MIMEText(EVERY_BOOT.format(seconds=round(seconds)), "cloud-boothook"))
+    parts.attach(MIMEText(script, "x-shellscript"))
+    return parts.as_string()
 
 
 def launch_words(

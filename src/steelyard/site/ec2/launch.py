@@ -69,6 +69,7 @@ class Launch:
         # The image has the volume of its base, and spot instances do not stop.
         plain = {"volume_gb": None, "volume_iops": None, "volume_type": "gp3", "market": "on-demand"}
         self._settings = self._settings.model_copy(update=plain)
+        self._seconds = 2 * image.BAKE_TIMEOUT_S  # It stops earlier only when all of it worked.
         words = self._words(node, image.SCRIPT) | {"InstanceInitiatedShutdownBehavior": "stop"}
         own = instances.tags("", self._owner, "")
         return await image.bake(self._cloud, words, image.name_of(architecture), own)
@@ -90,12 +91,13 @@ class Launch:
     def _words(self, node: Node, script: str) -> dict[str, Any]:
         until = self.record.until.isoformat(timespec="seconds")
         own_tags = instances.tags(self.record.id, self._owner, until, node.name)
-        return instances.launch_words(self._settings, self._image, node, self.record.id, own_tags, script)
+        data = instances.user_data(self._seconds, script)
+        return instances.launch_words(self._settings, self._image, node, self.record.id, own_tags, data)
 
     async def ask_for(self, nodes: Sequence[Node]) -> None:
         """Ask EC2 for the instances of nodes. Raises the first error when all have been asked for."""
         machine_key, public = (self._folder / "host").read_text(encoding="ascii"), keys.public(self._folder / "key")
-        script = instances.first_boot(self._settings.user, self._seconds, machine_key, public)
+        script = instances.first_boot(self._settings.user, machine_key, public)
         failed, launched = list[BaseException](), list[str]()
 
         async def launch() -> None:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from steelyard.model.value import Value
 
 BAKED = "baked"
+BURSTABLE = ("t2.", "t3.", "t3a.", "t4g.")
 
 
 class Settings(Value):

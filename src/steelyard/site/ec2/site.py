@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from steelyard.format import count
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.identity import keep, known_state_id, state_id
@@ -22,11 +23,11 @@ from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.node.base import Node
 from steelyard.node.tasks import together
 from steelyard.site.base import LeaseTimes, MarkNode, Patience, Request, hint_of, node_name, unenforced
-from steelyard.site.ec2 import checks, image, instances, notes
+from steelyard.site.ec2 import checks, image, instances
 from steelyard.site.ec2.cloud import Cloud
 from steelyard.site.ec2.instances import LEASE, UNTIL, Image, Instance
 from steelyard.site.ec2.launch import Launch
-from steelyard.site.ec2.settings import Settings
+from steelyard.site.ec2.settings import BAKED, BURSTABLE, Settings
 from steelyard.site.kernel import node_facts
 from steelyard.site.ssh import connection as ssh_connection
 from steelyard.site.ssh import machines
@@ -35,6 +36,9 @@ MOST_NODES = 100
 EXPECTED_LEASE_S = 90.0
 EXPECTED_RELEASE_S = 5.0
 RENEW_TIMEOUT_S = 60.0
+BAKES = "the first lease in a region bakes an image, if `steelyard setup ec2` has not: some minutes"
+INTERRUPTED = "spot instances: EC2 ends them when it likes, and the trial in progress is void then"
+SLOW = "slow down when CPU credits are spent, which shows as steal and voids trials"
 REGIONS = Path("ec2", "regions")
 """Folder in the state folder with an empty file per region in which a lease was ever begun."""
 say = logging.getLogger(__name__).info
@@ -94,15 +98,16 @@ class Ec2Site:
         return [node for node in grown.nodes if node.name in names]
 
     async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
-        """The same instances for another start, their end put off; None if the request is not for exactly these, if one
-        has ended, or if the start may need them for longer than `most_hours`. Raises SiteError."""
+        """The same instances for another start, their end put off, but for `most_hours` at most; None if the request is
+        not for exactly these, or if one has ended. Raises SiteError."""
         record = lease_records.read(lease.record)
         names = [node_name(role, number) for role, number in request.places]
         if record is None or self.refuse(request, None) or names != [node.name for node in record.nodes]:
             return None
-        renewed = record.model_copy(update={"study": request.study, "until": lease_records.aware(until)})
+        end = min(lease_records.aware(until), self._end_of(record.created))
+        renewed = record.model_copy(update={"study": request.study, "until": end})
         alive = [one for one in await self._instances(lease.id) if one.state == "running"]
-        if renewed.until > self._end_of(record) or len(alive) < len(names):
+        if len(alive) < len(names):
             return None
         with lease_records.locked(self._state):
             lease_records.write(lease.record, renewed)
@@ -155,8 +160,20 @@ class Ec2Site:
         return checks.key_file_refusal(self._settings) or unenforced(self, request)
 
     def notes(self, request: Request) -> Sequence[str]:
-        """Instances, their longest life, and what is special about them."""
-        return notes.of_request(self._settings, request)
+        """Instances, their longest life, and what is special about them. EC2 is not asked."""
+        settings = self._settings
+        where = f" in {settings.region}" if settings.region else ", in the region that boto3 finds"
+        counts = {"database": request.database_nodes, "load": request.load_nodes}
+        what = [f"{count(number, 'instance')} of {settings.types[role]}" for role, number in counts.items() if number]
+        life = f"they end after {settings.most_hours:g} h at the latest"
+        burstable = sorted(name for name in {*settings.types.values()} if name.startswith(BURSTABLE))
+        sentences = {
+            f"a start launches {' and '.join(what)}{where}; {life}": True,
+            BAKES: settings.image == BAKED,
+            INTERRUPTED: settings.market == "spot",
+            f"{' and '.join(burstable)} {SLOW}": burstable and settings.credit != "unlimited",
+        }
+        return [sentence for sentence, holds in sentences.items() if holds]
 
     def link_failure(self, lease: Lease) -> str | None:
         """Instances of a lease that were not ended by this site, in words, or None."""
@@ -197,15 +214,15 @@ class Ec2Site:
         return Launch(self._cloud, self._settings, self._state, record, launched, owner, self._seconds_of(record))
 
     def _record(self, study: str, until: datetime, nodes: tuple[Node, ...]) -> lease_records.Record:
-        identity = lease_register.new_id(self._state)
+        identity, now = lease_register.new_id(self._state), lease_records.utc_now()
         marks = {lease_records.MARKER: identity}
         return lease_records.Record(
             id=identity,
             site=self.name,
             study=study,
             owner=lease_records.owner(),
-            created=lease_records.utc_now(),
-            until=lease_records.aware(until),
+            created=now,
+            until=min(lease_records.aware(until), self._end_of(now)),
             nodes=tuple(replace(node, environment=marks) for node in nodes),
             settings=self._settings.model_dump(mode="json") | {"region": self._cloud.region},
         )
@@ -214,13 +231,12 @@ class Ec2Site:
         """A node whose instance is not launched yet: it has a name only."""
         return Node(name, "load" if name.startswith("l") else "database", "", (), Path(name), commands=False)
 
-    def _end_of(self, record: lease_records.Record) -> datetime:
-        return record.created + timedelta(hours=self._settings.most_hours)
+    def _end_of(self, created: datetime) -> datetime:
+        return created + timedelta(hours=self._settings.most_hours)
 
     def _seconds_of(self, record: lease_records.Record) -> float:
         """Seconds after which the instances of a lease end themselves: relative, since clocks differ."""
-        end = min(record.until, self._end_of(record))
-        return max(0.0, (end - lease_records.utc_now()).total_seconds()) + instances.GRACE_S
+        return max(0.0, (record.until - lease_records.utc_now()).total_seconds()) + instances.GRACE_S
 
     async def _put_off(self, node: Node, record: lease_records.Record) -> None:
         connection = machines.connection_of(node)
@@ -235,7 +251,7 @@ class Ec2Site:
 
     async def _credit(self, instance: Instance) -> dict[str, str]:
         """The credit specification of a burstable instance."""
-        if not notes.is_burstable(instance.facts.get("ec2_instance_type", "")):
+        if not instance.facts.get("ec2_instance_type", "").startswith(BURSTABLE):
             return {}
         answer = await self._cloud.ask("describe_instance_credit_specifications", InstanceIds=[instance.id])
         credits = [str(entry["CpuCredits"]) for entry in answer["InstanceCreditSpecifications"]]

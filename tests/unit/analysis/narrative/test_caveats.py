@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.analysis.analyse import analyse
+from steelyard.analysis.narrative import machines
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import anova, course, shape, summary, variance
 from steelyard.analysis.statistics.steady import Steady, not_settled
@@ -233,3 +234,19 @@ def test_hardware_that_nodes_stand_in_for_is_named() -> None:
     assert "nodes were limited like raspberry-pi-2 and links were made like 802.11g" in words
     plain = analyse(cell([[1.0, 2.0]]), study(node={"profile": "unlimited"}), seed=1).caveats
     assert not any("No such hardware" in text for text in plain)
+
+
+def test_a_machine_that_measured_one_block_only_is_named():
+    blocks = {"lab-a": (1, 3), "lab-b": (2,)}
+    of = [
+        one.model_copy(update={"block": block, "machine_id": machine})
+        for machine, numbers in blocks.items()
+        for block in numbers
+        for one in cell([[1.0, 2.0]])
+    ]
+    (said,) = machines.limits(of)
+    assert "on 2 machines: lab-a (blocks 1 and 3) and lab-b (block 2)" in said
+    assert said.endswith("Only one block was measured on lab-b: it cannot be separated from its machine.")
+    assert machines.limits([one for one in of if one.machine_id == "lab-a"]) == []
+    both = [*of, *(one.model_copy(update={"block": 4}) for one in of if one.machine_id == "lab-b")]
+    assert "Only one block" not in machines.limits(both)[0]

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
+from email import message_from_string
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from steelyard.leases.identity import keep, known_state_id, state_id
 from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.node.base import Node
 from steelyard.site.base import Request
-from steelyard.site.ec2 import Ec2Site, Settings, checks, create, image, instances, notes
+from steelyard.site.ec2 import Ec2Site, Settings, checks, create, image, instances
 from steelyard.site.ec2.cloud import Answer, Cloud, pauses
 from steelyard.site.ec2.instances import Image
 from steelyard.site.ec2.launch import Launch
@@ -79,11 +80,15 @@ def test_a_launch_says_whose_it_is_and_that_it_goes_with_its_volumes() -> None:
     assert words["CreditSpecification"] == {"CpuCredits": "standard"}
 
 
-def test_the_end_of_an_instance_is_relative_and_its_own() -> None:
-    script = instances.first_boot("admin", 4200.4, "KEY\n", "ssh-ed25519 AAAA")
-    assert "/proc/uptime) + 4200 ))" in script
-    assert "shutdown -P now" in script
-    assert "date" not in script
+def test_an_instance_ends_after_a_time_whatever_its_clock_says_later_and_at_every_boot() -> None:
+    script = instances.first_boot("admin", "KEY\n", "ssh-ed25519 AAAA")
+    assert "shutdown" not in script
+    every, first = message_from_string(instances.user_data(4200.4, script)).get_payload()  # type: ignore[misc]
+    assert (every.get_content_type(), first.get_content_type()) == ("text/cloud-boothook", "text/x-shellscript")
+    assert first.get_payload() == script
+    assert "/proc/uptime) + 4200 ))" in every.get_payload()
+    assert "shutdown -P now" in every.get_payload()
+    assert instances.user_data(1, script) == instances.user_data(1, script)  # a repeated call is the same
 
 
 @pytest.mark.parametrize(("settings", "message"), [
@@ -200,11 +205,12 @@ def test_nothing_is_asked_where_nothing_was_launched(tmp_path: Path, monkeypatch
     assert "at most 100" in str(ours.refuse(Request("renting", 100, 1), None))
 
 
-def test_notes_say_what_is_launched() -> None:
-    plain = notes.of_request(Settings(region=REGION, image=AMI), REQUEST)
+def test_notes_say_what_is_launched(tmp_path: Path) -> None:
+    plain = site(tmp_path).notes(REQUEST)
     what = f"2 instances of m5.large and 1 instance of m5.large in {REGION}"
     assert plain == [f"a start launches {what}; they end after 4 h at the latest"]
-    special = notes.of_request(Settings(instance_type="t2.medium", market="spot"), Request("renting", 1, 0))
+    asked = {"region": "", "image": "baked", "instance_type": "t2.medium", "market": "spot"}
+    special = site(tmp_path, **asked).notes(Request("renting", 1, 0))
     assert [words in sentence for words, sentence in zip(
         ("in the region that boto3 finds", "bakes an image", "spot", "CPU credits"), special, strict=True
     )] == [True] * 4  # fmt: skip
