@@ -381,7 +381,7 @@ impl Network {
     }
 
     fn tables(&self) -> String {
-        text(&self.command("nft").args(["list", "tables"]).output().unwrap().stdout)
+        text(&self.command("nft").args(["list", "tables"]).output().unwrap().stdout).to_owned()
     }
 }
 

@@ -88,7 +88,7 @@ class DisruptionContract:
     settings: ClassVar[Mapping[str, Any]] = {}
     """Settings of the disruption, as a study gives them."""
     least_s: ClassVar[float] = FOR_S
-    """How long it lasts at least; less if it ends once something is done."""
+    """Least seconds that it lasts; fewer if it ends once something is done."""
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:

@@ -6,6 +6,7 @@
 
 mod act;
 mod disk_full;
+mod filter;
 mod partition;
 mod pause;
 mod record;

@@ -2,22 +2,14 @@
 //! packet filter of the node's network.
 
 use std::error::Error;
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::net::IpAddr;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use super::act::{Act, Held};
+use super::filter;
 use super::record::{Record, Undo};
 use crate::exit::{Exit, REFUSED};
-use crate::process::ids;
 
-/// Not by a search path, which others may have set.
-const NFT: [&str; 4] = ["/usr/sbin/nft", "/sbin/nft", "/usr/bin/nft", "/usr/local/sbin/nft"];
-const OWN: &str = "/proc/self/ns/net";
-const NAMED: &str = "/run/netns";
 const CHANCES: f64 = 10_000.0;
 /// What passes at once beyond the rate: the kernel hands on up to 64 KiB of a stream together.
 const LEAST_BURST_BYTES: f64 = 131_072.0;
@@ -74,8 +66,8 @@ pub(super) struct Partition {
 impl Partition {
     /// Errors: without the program, the kernel's part or the right to filter. What could not be undone is not begun.
     pub(super) fn of(arguments: &Arguments) -> Result<Self, Box<dyn Error>> {
-        let network = fs::metadata(OWN)?.ino();
-        remove(network, TRIAL)
+        let network = filter::own_network()?;
+        filter::remove(network, TRIAL)
             .map_err(|error| Exit::boxed(REFUSED, format!("disrupt: packets cannot be filtered here: {error}")))?;
         Ok(Self {
             peers: arguments.peer.clone(),
@@ -93,7 +85,7 @@ impl Act for Partition {
 
     fn begin(&mut self, record: &mut Record) -> Result<(), Box<dyn Error>> {
         let table = table(&record.table(), &self.peers, self.direction, &self.statements);
-        let begun = nft(Path::new(OWN), &table);
+        let begun = filter::add(&table);
         begun.map_err(|error| format!("disrupt: cannot filter packets: {error}").into())
     }
 
@@ -127,51 +119,6 @@ fn table(name: &str, peers: &[IpAddr], direction: Direction, statements: &[Strin
         format!("chain {hook} {{\ntype filter hook {hook} priority -300\n{rules}}}\n")
     });
     format!("table inet {name} {{\n{}}}\n", chains.collect::<String>())
-}
-
-/// Removes a table from a network, and leaves one without it as it is. A network that is gone has no tables.
-pub(super) fn remove(network: u64, table: &str) -> io::Result<()> {
-    match path_of(network)? {
-        Some(path) => nft(&path, &format!("add table inet {table}\ndelete table inet {table}\n")),
-        None => Ok(()),
-    }
-}
-
-/// A file of a network: its own, that of one of its processes, or of its name.
-fn path_of(network: u64) -> io::Result<Option<PathBuf>> {
-    let device = fs::metadata(OWN)?.dev();
-    let of_processes = ids()?
-        .into_iter()
-        .map(|pid| PathBuf::from(format!("/proc/{pid}/ns/net")));
-    let named = fs::read_dir(NAMED).into_iter().flatten();
-    let named = named.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut paths = std::iter::once(PathBuf::from(OWN)).chain(of_processes).chain(named);
-    Ok(paths.find(|path| fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == (device, network))))
-}
-
-fn nft(network: &Path, script: &str) -> io::Result<()> {
-    let program = NFT.iter().find(|path| Path::new(path).exists());
-    let program = program.ok_or_else(|| io::Error::other("there is no program nft (Debian: apt install nftables)"))?;
-    let mut command = Command::new(program);
-    if network != Path::new(OWN) {
-        command = Command::new("/proc/self/exe");
-        command.args(["enter", "--netns"]).arg(network).args(["--", program]);
-    }
-    let mut child = command
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    if let Some(mut input) = child.stdin.take() {
-        input.write_all(script.as_bytes())?;
-    }
-    let ended = child.wait_with_output()?;
-    if ended.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&ended.stderr);
-    Err(io::Error::other(format!("nft: {}", said.trim())))
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -217,10 +164,5 @@ mod tests {
             assert!(percent(refused).is_err(), "{refused}");
         }
         assert!(super::rate("0").is_err() && super::rate("0.1").is_ok());
-    }
-
-    #[test]
-    fn a_network_that_is_gone_needs_no_undo() {
-        remove(1, "steelyard_none").unwrap();
     }
 }

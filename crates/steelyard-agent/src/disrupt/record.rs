@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::process::{Signal, geteuid};
 use serde::{Deserialize, Serialize};
 
-use super::partition;
+use super::filter;
 use crate::atomic_file::{self, PRIVATE};
 use crate::process::{Process, boot_id, within};
 
@@ -121,7 +121,7 @@ impl Record {
             .iter()
             .map(|undo| match undo {
                 Undo::Continue { process } => process.signal(Signal::CONT),
-                Undo::Rejoin { network } => partition::remove(*network, &self.table()),
+                Undo::Rejoin { network } => filter::remove(*network, &self.table()),
             })
             .collect();
         outcomes.into_iter().collect()

@@ -96,7 +96,7 @@ class DockerSite:
         return "" if shutil.which("nft") else "the program nft is missing (Debian: apt install nftables)"
 
     def in_network(self, node: Node) -> Node:
-        """This machine in a container's network, by one of its processes: inside, nobody may filter packets."""
+        """This machine in a container's network, by one of its processes: inside, no program may filter packets."""
         inside = ("enter", "--netns", f"/proc/{containers.process_of(node)}/ns/net", "--")
         return Node(
             node.name, node.role, node.address, (str(agent.find()), *inside), node.folder, environment=node.environment
