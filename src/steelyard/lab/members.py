@@ -24,7 +24,7 @@ class Members:
         self.down: tuple[str, ...] = ()
         """Names of nodes that are expected not to answer, while they are disrupted."""
         self.expectations = 0
-        """Number of times that `down` was set: a look at nodes that spans a change says nothing of what is expected of them."""
+        """Number of times that `down` was set: a look at nodes that spans a change is of no use."""
         self.changed = False
         """Whether a node has been started or has begun to leave since the start of the cluster."""
 
