@@ -31,6 +31,9 @@ KNOWN_AS_ELSE = {
     ("analysis/statistic.py", "energy"), ("report/page.py", "energy"),
     # Policies that plans must know: they need no metric.
     ("model/policy.py", "scheduled"), ("model/policy.py", "static-max"),
+    # A phase of an activity, and a word of CQL.
+    ("analysis/statistics/activities.py", "cleanup"), ("model/activity.py", "cleanup"),
+    ("model/cql_statement.py", "partition"),
     # A program among a trial's versions.
     ("lab/trial.py", "agent"),
 }  # fmt: skip

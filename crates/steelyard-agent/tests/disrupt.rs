@@ -346,3 +346,72 @@ fn a_full_disk_is_none_that_others_need_and_is_free_again() {
     assert!(child.wait().unwrap().success());
     assert!(records(&lease).is_empty());
 }
+
+/// A network that ends with the test; None without the right to make one, or to filter packets in it.
+struct Network {
+    inside: Child,
+}
+
+impl Network {
+    fn new() -> Option<Self> {
+        let mut inside = Command::new("unshare")
+            .args(["-n", "sh", "-c", "echo; exec sleep 60"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = inside.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        let network = Self { inside };
+        let filters = Command::new("nft").arg("-v").output().is_ok();
+        (!line.is_empty() && filters).then_some(network)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["-n", "-t", &self.inside.id().to_string(), "--", program]);
+        command
+    }
+
+    fn cut(&self, lease: &str, for_s: &str) -> Holder {
+        let mut command = self.command(env!("CARGO_BIN_EXE_steelyard-agent"));
+        command.args(["disrupt", "partition", "--peer", "10.0.0.2", "--peer", "fd00::2"]);
+        command.args(["--for-s", for_s, "--lease", lease]);
+        Holder::of(command)
+    }
+
+    fn tables(&self) -> String {
+        text(&self.command("nft").args(["list", "tables"]).output().unwrap().stdout).to_owned()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        let _ = self.inside.kill();
+        let _ = self.inside.wait();
+    }
+}
+
+#[test]
+fn a_partition_ends_whoever_is_killed_and_from_another_network() {
+    let lease = format!("test-{}-cut", std::process::id());
+    let Some(network) = Network::new() else { return };
+    network.cut(&lease, "0.3").ends_by("time");
+    assert_eq!(network.tables(), "");
+    let mut holder = network.cut(&lease, "60");
+    assert!(network.tables().contains("steelyard_"), "{}", network.tables());
+    holder.input = None;
+    holder.ends_by("input");
+    assert_eq!(network.tables(), "");
+    let holder = network.cut(&lease, "60");
+    signal(holder.pid(), "KILL");
+    wait_for("the end of the filter", || network.tables().is_empty());
+    let mut stuck = network.cut(&lease, "1");
+    signal(stuck.pid(), "STOP");
+    wait_for("the end of the filter", || network.tables().is_empty());
+    assert!(!stuck.child.wait().unwrap().success());
+    let mut healed = network.cut(&lease, "60");
+    assert!(run(&["sweep", "--lease", &lease]).status.success());
+    assert!(network.tables().is_empty() && records(&lease).is_empty());
+    assert!(!healed.child.wait().unwrap().success());
+}

@@ -13,7 +13,7 @@ import json
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from steelyard.model.activity import BEGAN, HEALED
 from steelyard.model.errors import SteelyardError
@@ -44,6 +44,8 @@ class Stage(NamedTuple):
     """All nodes of the cluster."""
     for_s: float
     mark: MarkIt
+    site: Site | None = None
+    """Where the nodes are from; None: this machine."""
 
 
 class Disruption(Protocol):
@@ -53,26 +55,44 @@ class Disruption(Protocol):
     takes_down: bool
     """Whether targets are expected not to answer: they may be dead, and instruments that read their servers silent."""
 
-    def refusal(self, settings: TrialSettings, system: System, site: Site) -> str:
-        """Reason why these nodes or this system cannot be disrupted so; empty if they can. Pure."""
-        ...
-
     async def hold(self, stage: Stage) -> None:
         """Disrupt the targets for `for_s`, then heal them; returns when all are healed. Marks `began` and `healed` of
         each. Heals them too if it is cancelled or fails. Raises SteelyardError if the laboratory could not do it."""
         ...
 
 
-def refused_existing(system: System) -> str:
-    """Reason not to disrupt a cluster that exists; empty for others."""
-    return "a cluster that exists is only measured" if isinstance(system, Existing) else ""
+@runtime_checkable
+class Refuses(Protocol):
+    """Ability: cannot be done everywhere."""
+
+    def refusal(self, settings: TrialSettings, system: System, site: Site) -> str:
+        """Reason why these nodes or this system cannot be disrupted so; empty if they can. Pure."""
+        ...
 
 
-def refused_stress(system: System, site: Site) -> str:
-    """Reason not to use what nodes of this site have; empty if there is none."""
-    if isinstance(site, ChargesPrograms):
-        return refused_existing(system)
-    return f"site {site.name} does not charge it to the node, so it would be taken for another program of the machine"
+@runtime_checkable
+class Spares(Protocol):
+    """Ability: leaves nodes as they are, so that it may be done to a cluster that exists."""
+
+    spares: bool
+
+
+@runtime_checkable
+class UsesNode(Protocol):
+    """Ability: another program uses processor or memory of the node, which must be charged to it."""
+
+    uses_node: bool
+
+
+def refused(disruption: Disruption, settings: TrialSettings, system: System, site: Site) -> str:
+    """Reason why a disruption of these nodes or of this system is not possible; empty if it is. Pure."""
+    if isinstance(system, Existing) and not isinstance(disruption, Spares):
+        return "a cluster that exists is only measured"
+    if isinstance(disruption, UsesNode) and not isinstance(site, ChargesPrograms):
+        return (
+            f"site {site.name} does not charge it to the node, so it would be taken for another program of the machine"
+        )
+    return disruption.refusal(settings, system, site) if isinstance(disruption, Refuses) else ""
 
 
 async def by_agent(stage: Stage, words: Callable[[Node], Sequence[str]], *, charged: bool) -> None:

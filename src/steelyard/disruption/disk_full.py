@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from steelyard.disruption.base import Disruption, Stage, by_agent, refused_existing
+from steelyard.disruption.base import Disruption, Stage, by_agent
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.site.base import Site
@@ -28,10 +28,8 @@ class DiskFull:
 
     def refusal(self, settings: TrialSettings, system: System, site: Site) -> str:
         """Where nodes share a disk with each other, or with this machine."""
-        del site
-        if not settings.node.own_disk:
-            return "nodes have no disk of their own (node.disk_gb)"
-        return refused_existing(system)
+        del system, site
+        return "" if settings.node.own_disk else "nodes have no disk of their own (node.disk_gb)"
 
     async def hold(self, stage: Stage) -> None:
         """Have agents take the space."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from steelyard.disruption.base import Disruption, Stage, refused_existing
+from steelyard.disruption.base import Disruption, Stage
 from steelyard.model.activity import BEGAN, HEALED
-from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
-from steelyard.site.base import Site
-from steelyard.system.base import System
 
 
 class Settings(Value):
@@ -22,11 +19,6 @@ class Kill:
     """Kills servers as the laboratory does at the end of a start."""
 
     name, takes_down = "kill", True
-
-    def refusal(self, settings: TrialSettings, system: System, site: Site) -> str:
-        """For clusters that exist."""
-        del settings, site
-        return refused_existing(system)
 
     async def hold(self, stage: Stage) -> None:
         """Kill, wait, start."""

@@ -6,10 +6,7 @@ import asyncio
 
 from steelyard.disruption.base import Disruption, Stage
 from steelyard.model.activity import BEGAN, HEALED
-from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
-from steelyard.site.base import Site
-from steelyard.system.base import System
 
 
 class Settings(Value):
@@ -19,12 +16,7 @@ class Settings(Value):
 class Noop:
     """Does nothing."""
 
-    name, takes_down = "noop", False
-
-    def refusal(self, settings: TrialSettings, system: System, site: Site) -> str:
-        """Never."""
-        del settings, system, site
-        return ""
+    name, takes_down, spares = "noop", False, True
 
     async def hold(self, stage: Stage) -> None:
         """Wait."""

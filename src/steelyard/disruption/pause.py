@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import json
 
-from steelyard.disruption.base import Disruption, Stage, by_agent, refused_existing
+from steelyard.disruption.base import Disruption, Stage, by_agent
 from steelyard.model.errors import SystemFault
-from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.tasks import together
-from steelyard.site.base import Site
 from steelyard.system.base import System
 
 TIMEOUT_S = 30.0
@@ -27,11 +25,6 @@ class Pause:
     """Stops processes by their ids and start times, which no other process has."""
 
     name, takes_down = "pause", True
-
-    def refusal(self, settings: TrialSettings, system: System, site: Site) -> str:
-        """For clusters that exist."""
-        del settings, site
-        return refused_existing(system)
 
     async def hold(self, stage: Stage) -> None:
         """Have agents stop them."""

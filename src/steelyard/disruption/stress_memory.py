@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from steelyard.disruption.base import Disruption, Stage, by_agent, refused_stress
+from steelyard.disruption.base import Disruption, Stage, by_agent
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.site.base import Site
@@ -22,17 +22,17 @@ class Settings(Value):
 class StressMemory:
     """Memory of an agent in the control groups of the node."""
 
-    name, takes_down = "stress-memory", False
+    name, takes_down, uses_node = "stress-memory", False, True
 
     def __init__(self, settings: Settings) -> None:
         self._mb = settings.mb
 
     def refusal(self, settings: TrialSettings, system: System, site: Site) -> str:
-        """Where it would be taken for another program's, and where the node has less."""
+        """Where the node has less."""
+        del system, site
         limit_mb = settings.node.memory_mb
-        if limit_mb is not None and self._mb >= limit_mb:
-            return f"a node has {limit_mb} MiB (node.memory_mb), not {self._mb}"
-        return refused_stress(system, site)
+        less = limit_mb is not None and self._mb >= limit_mb
+        return f"a node has {limit_mb} MiB (node.memory_mb), not {self._mb}" if less else ""
 
     async def hold(self, stage: Stage) -> None:
         """Have agents use it."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.judging.activity_windows import CALM_S
 from steelyard.judging.membership import Span
-from steelyard.judging.scaling_measures import LONGEST_S, Seconds, by_second, excess, has_seconds, lost
-from steelyard.model.activity import BEGAN, HEALED, RECOVERED, Disrupted
+from steelyard.judging.scaling_measures import LONGEST_S, Seconds, by_second, excess, has_seconds, lost, spread
+from steelyard.model.activity import BEGAN, HEALED, RECOVERED, SEEN_DOWN, Disrupted
 from steelyard.model.disruption import SETS, DisruptionChoice
 from steelyard.model.outcome import Outcome
 from steelyard.model.trial import TrialRecord
@@ -83,14 +83,16 @@ def disruption_measures(record: TrialRecord, intervals: Iterable[Interval]) -> d
         return {}
     seconds = by_second(counted, zero_s)
     length = int(min(load.measured_s, LONGEST_S))
-    available = [_available(seconds, second) for second in range(length)]
+    wanted = _with_unsent(seconds, record.responses.unsent, length)
+    available = [_available(wanted, second) for second in range(length)]
     values: dict[str, float | None] = {"ambiguous_operations": float(_timed_out(counted))}
     if available:
         values["availability_percent"] = 100 * sum(available) / length
     begins = [_began_s(activity) - zero_s for activity in record.disruptions]
     first_s = min(begins, default=math.inf)
     good = _good(seconds, available, first_s)
-    times: dict[str, list[float | None]] = {"detection_s": [], "recovery_s": [], "relapse_s": []}
+    names = ("detection_s", "seen_down_s", "recovery_s", "relapse_s")
+    times: dict[str, list[float | None]] = {name: [] for name in names}
     settled_s: float | None = None
     for activity, begun_s, until_s in zip(record.disruptions, begins, [*begins[1:], math.inf], strict=False):
         until = min(length, math.floor(min(until_s, length)))
@@ -98,6 +100,8 @@ def disruption_measures(record: TrialRecord, intervals: Iterable[Interval]) -> d
         recovery_s = None if healed_s is None else _recovery_s(good[:until], healed_s - zero_s)
         settled_s = None if healed_s is None or recovery_s is None else healed_s - zero_s + recovery_s
         times["detection_s"].append(_detection_s(seconds, available[:until], begun_s, first_s))
+        seen_s = marked_s(activity, SEEN_DOWN)
+        times["seen_down_s"].append(None if seen_s is None else max(0.0, seen_s - zero_s - begun_s))
         times["recovery_s"].append(recovery_s)
         later = [] if settled_s is None else good[math.ceil(settled_s) : until]
         times["relapse_s"].append(None if settled_s is None else float(later.count(False)))
@@ -107,6 +111,18 @@ def disruption_measures(record: TrialRecord, intervals: Iterable[Interval]) -> d
     values["lost_operations"] = lost(record, seconds, first_s, settled_s)
     values["excess_response_ms_s"] = excess(seconds.response_ms_mean, first_s, settled_s)
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _with_unsent(seconds: Seconds, unsent: int, length: int) -> Seconds:
+    """The same with operations that were due and never sent as failed. Operations are sent in order, so these were due
+    last: at the mean rate before the end of the load."""
+    if not unsent:
+        return seconds
+    begun_s = length - length * unsent / (math.fsum(seconds.due) + unsent)
+    due, failed = list(seconds.due), list(seconds.failed)
+    for series in (due, failed):
+        spread(series, begun_s, length, unsent)
+    return seconds._replace(due=due, failed=failed)
 
 
 def _available(seconds: Seconds, second: int) -> bool:

@@ -110,19 +110,19 @@ def by_second(intervals: Sequence[Interval], zero_s: float) -> Seconds:
                 continue
             for low, high, n in counts.buckets:
                 response_s = (low + high) / 2 / NS_PER_S
-                _spread(due, begun_s - response_s, ended_s - response_s, n)
+                spread(due, begun_s - response_s, ended_s - response_s, n)
                 if counts.outcome in ANSWERED:
                     count, twice_ns = count + n, twice_ns + (low + high) * n
                 else:
-                    _spread(failed, begun_s - response_s, ended_s - response_s, n)
-                    _spread(errors, begun_s, ended_s, n)
-        _spread(answered, begun_s, ended_s, count)
-        _spread(answer_ms, begun_s, ended_s, twice_ns / 2 / NS_PER_MS)
+                    spread(failed, begun_s - response_s, ended_s - response_s, n)
+                    spread(errors, begun_s, ended_s, n)
+        spread(answered, begun_s, ended_s, count)
+        spread(answer_ms, begun_s, ended_s, twice_ns / 2 / NS_PER_MS)
     means = [total / n if n > 0 else math.inf for total, n in zip(answer_ms, answered, strict=True)]
     return Seconds(due, answered, means, failed, errors)
 
 
-def _spread(series: list[float], from_s: float, to_s: float, amount: float) -> None:
+def spread(series: list[float], from_s: float, to_s: float, amount: float) -> None:
     """Add an amount to the seconds of a time, evenly; what lies outside of the series, to its nearest second."""
     for second in range(math.floor(from_s), max(math.ceil(to_s), math.floor(from_s) + 1)):
         within_s = min(to_s, second + 1) - max(from_s, second)

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import hashlib
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -203,7 +203,7 @@ class Cluster:
         listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
         driving = self.engine.drive(order, self.loaders, taken, timeout_s)
-        await while_alive(driving, self.system, lambda: self.members.alive, (listening.check, self.readings.check))
+        await self._while_alive(driving, (listening.check, self.readings.check))
 
     async def drive_by_words(
         self,
@@ -219,7 +219,11 @@ class Cluster:
         listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
         driving = engine.drive_by_words(order, self.loaders, taken, phases, timeout_s)
-        await while_alive(driving, self.system, lambda: self.members.alive, (listening.check, self.readings.check))
+        await self._while_alive(driving, (listening.check, self.readings.check))
+
+    async def _while_alive(self, driving: Coroutine[Any, Any, None], checks: Sequence[Callable[[], None]]) -> None:
+        members = self.members
+        await while_alive(driving, self.system, lambda: members.alive, checks, lambda: members.expectations)
 
     async def read_clocks(self) -> dict[str, clocks.Reading]:
         """Clocks of the nodes that have one of their own; times from them are corrected by this reading from now on.

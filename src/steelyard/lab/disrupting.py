@@ -16,12 +16,13 @@ from steelyard.judging.disruptions import targets
 from steelyard.judging.membership import Span
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.probe_processes import Instrument, watched_nodes
-from steelyard.model.activity import RECOVERED, Disrupted, Mark
+from steelyard.model.activity import RECOVERED, SEEN_DOWN, Disrupted, Mark
 from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.plan import PlannedTrial
 from steelyard.node.base import Node
 from steelyard.node.tasks import alongside, together
 from steelyard.probe.base import Probe, ReadsWay
+from steelyard.system.base import SeesDown
 
 POLL_S = 0.25
 
@@ -76,17 +77,16 @@ class DisruptionInProgress:
         what = {"trial": self._trial.id, "kind": "disruption", "nodes": names}
         self._watcher.tell(ActivityBegan.model_validate({**what, "cause": cause}))
         self._watcher.tell(Waiting(f"disruption: {cause}"))
-        stage = Stage(self._cluster.system, nodes, members.in_service, choice.for_s, self._mark)
+        cluster = self._cluster
+        stage = Stage(cluster.system, nodes, members.in_service, choice.for_s, self._mark, cluster.site)
         try:
-            if not disruption.takes_down:
-                await disruption.hold(stage)
-                await self._recovered(nodes, choice.recover_s)
-            else:
-                members.down = names
+            if disruption.takes_down:
+                members.expect(down=names)
                 await self._unread(nodes)
-                await disruption.hold(stage)
-                await self._recovered(nodes, choice.recover_s)
-                members.down = ()
+            await disruption.hold(stage)
+            await self._recovered(nodes, choice.recover_s)
+            if disruption.takes_down:
+                members.expect(down=())
                 await self._read_again(nodes)
             self._update(outcome="done")
         except SystemFault as fault:
@@ -96,7 +96,7 @@ class DisruptionInProgress:
             raise NotHeld(error.message, error.hint) from error
         finally:
             # From here on a dead node is one that should be alive.
-            members.down = ()
+            members.expect(down=())
             self._update(ended_s=time.time())
             ended = self.activities[-1]
             self._watcher.tell(ActivityEnded.model_validate({**what, "outcome": ended.outcome, "error": ended.error}))
@@ -113,6 +113,24 @@ class DisruptionInProgress:
             raise SystemFault(what, node=lost[0] if lost else "", system=self._cluster.system.name) from None
         for node in nodes:
             self._mark(node, RECOVERED)
+        await self._seen_down(nodes)
+
+    async def _seen_down(self, nodes: Sequence[Node]) -> None:
+        """Mark when the last of the other members took each target for dead, if all did."""
+        system, offsets_s = self._cluster.system, self._cluster.readings.offsets_s
+        others = [node for node in self._cluster.databases if node not in nodes]
+        if not isinstance(system, SeesDown) or not others:
+            return
+        begun_s = self.activities[-1].begun_s
+        for node in nodes:
+            ahead_s = [offsets_s.get(viewer.name, 0.0) for viewer in others]
+            seen_s = [
+                await system.seen_down(viewer, node, begun_s + ahead)
+                for viewer, ahead in zip(others, ahead_s, strict=True)
+            ]
+            times_s = [at_s - ahead for at_s, ahead in zip(seen_s, ahead_s, strict=True) if at_s is not None]
+            if len(times_s) == len(others):
+                self._add(Mark(name=SEEN_DOWN, t_s=max(times_s), node=node.name, by="log"))
 
     async def _ready(self, node: Node, members: int, ready: set[str]) -> None:
         while not await self._cluster.system.ready(node, members):  # noqa: ASYNC110 - a server has no event
@@ -141,6 +159,9 @@ class DisruptionInProgress:
         mark = Mark(name=name, t_s=time.time(), node=node.name)
         if t_s is not None:
             mark = Mark(name=name, t_s=t_s - offset_s, node=node.name, by="log")
+        self._add(mark)
+
+    def _add(self, mark: Mark) -> None:
         marks = sorted((*self.activities[-1].marks, mark), key=lambda mark: mark.t_s)
         self._update(marks=tuple(marks))
 

@@ -23,6 +23,8 @@ class Members:
         """Nodes that have left."""
         self.down: tuple[str, ...] = ()
         """Names of nodes that are expected not to answer, while they are disrupted."""
+        self.expectations = 0
+        """Number of times that `down` was set: a look at nodes that spans a change is of no use."""
         self.changed = False
         """Whether a node has been started or has begun to leave since the start of the cluster."""
 
@@ -45,6 +47,10 @@ class Members:
     def unsettled(self) -> bool:
         """Whether a join or a leave has begun and was not completed, so that members differ in what they see."""
         return bool(self.leaving) or len(self.started) > len(self.in_service) + len(self.gone)
+
+    def expect(self, down: tuple[str, ...]) -> None:
+        """From now on expect of these nodes nothing, and of all others that they live."""
+        self.down, self.expectations = down, self.expectations + 1
 
     def begin_join(self, node: Node) -> None:
         """A spare is started from now on."""

@@ -38,10 +38,11 @@ async def while_alive(
     system: System,
     living: Callable[[], Sequence[Node]],
     checks: Sequence[Callable[[], None]] = (),
+    expectations: Callable[[], int] = lambda: 0,
 ) -> None:
-    """Await what drives load, but end it as soon as a node that should be alive has died, or one of `checks`
-    raises. Raises SystemFault for
-    a dead node, with its name and the last lines of its logs."""
+    """Await what drives load, but end it as soon as a node that should be alive has died, or one of `checks` raises.
+    A look during which `expectations` change is made again: who should be alive when it began may be dead on purpose
+    when the node is asked. Raises SystemFault for a dead node, with its name and the last lines of its logs."""
     ended = asyncio.Event()
 
     async def drive() -> None:
@@ -54,8 +55,9 @@ async def while_alive(
         while not ended.is_set():
             for check in checks:
                 check()
+            expected = expectations()
             fault = await first_death(system, living())
-            if fault is not None:
+            if fault is not None and expected == expectations():
                 raise fault
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), POLL_S)

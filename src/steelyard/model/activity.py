@@ -30,6 +30,7 @@ LEAVING = "leaving"
 LEFT = "left"
 CLEANED = "cleaned"
 BEGAN = "began"
+SEEN_DOWN = "seen-down"
 HEALED = "healed"
 RECOVERED = "recovered"
 OF_JOIN: Final[Mapping[str, str]] = {
@@ -53,7 +54,8 @@ OF_LEAVE: Final[Mapping[str, str]] = {
 AFTER: Final[Mapping[str, str]] = {ROUTED: "discovery", CLEANED: "cleanup"}
 """Marks after the arrival, each with the phase that it ends; no part of the whole."""
 OF_DISRUPTION: Final = (BEGAN, HEALED, RECOVERED)
-"""Marks of a node that is disrupted, in order: it is, it is no more, it answers and sees all members again."""
+"""Marks of a node that is disrupted, in order: it is, it is no more, it answers and sees all members again. Where
+members note it, `seen-down` is when the last of the others took it for dead."""
 
 
 class Mark(Value):

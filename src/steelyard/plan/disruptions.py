@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from steelyard.disruption.base import refused
 from steelyard.format import count, listed
 from steelyard.judging.activity_windows import CALM_S
 from steelyard.judging.disruptions import targets
@@ -30,9 +31,9 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
     named = () if choice.on in SETS else tuple(choice.on.split(","))
     unknown = [node for node in named if node not in nodes]
     system, site = abilities.system(settings), abilities.site(settings)
-    impossible = abilities.disruption(settings).refusal(settings, system, site)
+    impossible = refused(abilities.disruption(settings), settings, system, site)
     needed_s = choice.at_s + choice.whole_s
-    refused: tuple[tuple[object, str, str, str, Any], ...] = (
+    problems: tuple[tuple[object, str, str, str, Any], ...] = (
         (impossible, f"disruption {choice.name} is not possible: {impossible}", "", "disruption.name", choice.name),
         (
             settings.policy.changes,
@@ -77,7 +78,7 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
             f"disruption.every_s from {choice.whole_s:g} on, or 0 for one", "disruption.every_s", choice.every_s,
         ),
     )  # fmt: skip
-    yield from (StudyError(what, hint, key=key, read=read) for wrong, what, hint, key, read in refused if wrong)
+    yield from (StudyError(what, hint, key=key, read=read) for wrong, what, hint, key, read in problems if wrong)
 
 
 def notes(plan: Plan) -> Iterator[str]:

@@ -247,6 +247,25 @@ class ChargesPrograms(Protocol):
 
 
 @runtime_checkable
+class CutsLinks(Protocol):
+    """Ability: database nodes have a network each, in which commands outside their limits may filter packets, so that
+    links between them can be cut."""
+
+    def uncuttable(self) -> str:
+        """Reason why they cannot; empty if they can, as far as this is known before nodes are lent."""
+        ...
+
+
+@runtime_checkable
+class EntersNetworks(Protocol):
+    """Ability: programs of this machine, and not those on the nodes, may filter packets in the nodes' networks."""
+
+    def in_network(self, node: Node) -> Node:
+        """This machine as a node of the same name, in that one's network. Raises SiteError if it is gone."""
+        ...
+
+
+@runtime_checkable
 class DescribesCpuLimits(Protocol):
     """Ability: names its enforcement of `node.cpus`, which differs between sites."""
 

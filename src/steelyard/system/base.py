@@ -172,6 +172,28 @@ class Settles(Protocol):
         ...
 
 
+@runtime_checkable
+class Maintains(Protocol):
+    """Ability: does maintenance on a running node when it is asked to."""
+
+    maintenance: frozenset[str]
+    """The tasks that it has, of `compaction`, `cleanup`, `repair`, `flush`."""
+
+    async def maintain(self, node: Node, task: str) -> None:
+        """Do a task on a node's part of the tables, and return when it is done. Raises SystemFault."""
+        ...
+
+
+@runtime_checkable
+class SeesDown(Protocol):
+    """Ability: its members note when they take another one for dead."""
+
+    async def seen_down(self, viewer: Node, node: Node, since_s: float) -> float | None:
+        """When `viewer` first took a node for dead after `since_s`; None if it did not. Both in seconds since the epoch
+        on the viewer's clock."""
+        ...
+
+
 MarkIt = Callable[[str, float | None], None]
 """Takes the name of a mark (`steelyard.model.activity`) that the node has reached, and its time on the NODE's clock in
 seconds since the epoch; None: now."""

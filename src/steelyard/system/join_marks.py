@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from ipaddress import ip_address
 
-from steelyard.model.activity import GOSSIPING, LEAVING, LEFT, LISTENING, RING_DELAY, STREAMED, STREAMING
+from steelyard.model.activity import GOSSIPING, LEAVING, LEFT, LISTENING, RING_DELAY, SEEN_DOWN, STREAMED, STREAMING
 
 Patterns = tuple[tuple[str, re.Pattern[str]], ...]
 
@@ -35,6 +36,17 @@ def marks(lines: Iterable[str], patterns: Patterns) -> Iterator[tuple[str, float
         for name, pattern in patterns:
             if pattern.search(line) and (t_s := time_s(line)) is not None:
                 yield name, t_s
+
+
+def named(address: str) -> str:
+    """Pattern of a node's name in a line, by its address and no longer one."""
+    return rf"/\[?{re.escape(str(ip_address(address)))}\]?(?::\d+)?(?!\S)"
+
+
+def seen_down(lines: Iterable[str], address: str, since_s: float) -> float | None:
+    """When the writer of a log first took the node of an address for dead after a time; None if it did not."""
+    says = re.compile(rf"InetAddress \S*{named(address)} is now DOWN")
+    return next((t_s for _, t_s in marks(lines, ((SEEN_DOWN, says),)) if t_s >= since_s), None)
 
 
 def time_s(line: str) -> float | None:

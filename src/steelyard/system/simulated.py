@@ -16,7 +16,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -30,6 +29,7 @@ from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import agent, files, kept
 from steelyard.node.base import DILATION, START, Node, with_port
 from steelyard.node.command import run
+from steelyard.system import join_marks
 from steelyard.system.base import ClusterTimes, Endpoint, MarkIt
 from steelyard.system.join_marks import JOIN_LINES, LEAVE_LINES, Patterns, marks
 from steelyard.system.one_server import OneServer, logs
@@ -293,6 +293,10 @@ class Simulated(OneServer):
                 last_s = max(last_s, of[name])
         return last_s
 
+    async def seen_down(self, viewer: Node, node: Node, since_s: float) -> float | None:
+        """As the viewer's output says."""
+        return join_marks.seen_down(await self._added(viewer, {viewer.name: 0}), node.address, since_s)
+
     async def _added(self, node: Node, before: Mapping[str, int]) -> list[str]:
         """Whole lines of a node's output behind the bytes that were there before."""
         output = await files.read(node, logs(node) / OUT, before[node.name])
@@ -416,8 +420,7 @@ def _planted_unless(nothing: float, option: str, value: float) -> list[str]:
 
 def members_say(name: str, address: str) -> Patterns:
     """The line of a member with which the node of an address reaches a mark."""
-    node = rf"/\[?{re.escape(str(ip_address(address)))}\]?(?::\d+)?(?!\S)"
-    return ((name, re.compile(MEMBERS_SAY[name].format(node=node))),)
+    return ((name, re.compile(MEMBERS_SAY[name].format(node=join_marks.named(address)))),)
 
 
 def start_seed(seed: int, start: str) -> int:

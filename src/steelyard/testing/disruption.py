@@ -10,11 +10,12 @@ The nodes are this machine, and their server is a process that sleeps.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -37,9 +38,17 @@ class SleepingServers:
     """A system whose servers sleep. Only what a disruption may use is there."""
 
     name = "sleeping"
+    maintenance = frozenset({"compaction", "cleanup", "repair", "flush"})
 
     def __init__(self) -> None:
         self.processes: dict[str, asyncio.subprocess.Process] = {}
+        self.maintained: list[tuple[str, str]] = []
+        """Nodes and what was asked of them."""
+
+    async def maintain(self, node: Node, task: str) -> None:
+        """Note it, and take a while."""
+        self.maintained.append((node.name, task))
+        await asyncio.sleep(FOR_S / 2)
 
     async def start(self, node: Node, peers: Sequence[Node]) -> None:
         """Start the node's process, if it does not run."""
@@ -78,6 +87,8 @@ class DisruptionContract:
     module: ClassVar[str]
     settings: ClassVar[Mapping[str, Any]] = {}
     """Settings of the disruption, as a study gives them."""
+    least_s: ClassVar[float] = FOR_S
+    """Least seconds that it lasts; fewer if it ends once something is done."""
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
@@ -87,6 +98,11 @@ class DisruptionContract:
     def model(self) -> type[BaseModel]:
         """The settings that the disruption takes."""
         return Plugins(trust=any_file).settings_model("disruption", self.module)
+
+    def nodes(self, folder: Path) -> list[Node]:
+        """Three nodes, of which the first two are targets."""
+        mark = {MARKER: LEASE}
+        return [Node(f"n{number}", "database", "127.0.0.1", (), folder, environment=mark) for number in (1, 2, 3)]
 
     def disruption(self) -> Disruption:
         """The disruption that a study with these settings would get."""
@@ -99,11 +115,7 @@ class DisruptionContract:
         after `limit_s`."""
 
         async def hold() -> tuple[list[tuple[str, str]], list[bool], float]:
-            system, marks = SleepingServers(), list[tuple[str, str]]()
-            nodes = [
-                Node(f"n{number}", "database", "127.0.0.1", (), folder, environment={MARKER: LEASE})
-                for number in (1, 2, 3)
-            ]
+            system, marks, nodes = SleepingServers(), list[tuple[str, str]](), self.nodes(folder)
             loop = asyncio.get_running_loop()
             for node in nodes:
                 await system.start(node, nodes)
@@ -138,7 +150,8 @@ class DisruptionContract:
         """Every setting is a scalar with a description."""
         for name, field in self.model().model_fields.items():
             assert field.description, f"{name} has no description"
-            assert field.annotation in (int, float, str, bool), f"{name} is no scalar"
+            kinds: list[Any] = [type(value) for value in get_args(field.annotation)] or [field.annotation]
+            assert all(kind in (int, float, str, bool) for kind in kinds), f"{name} is no scalar"
 
     def test_marks_its_beginning_and_end_and_heals(self, folder: Path) -> None:
         """Each target is marked twice, in its time, and is as before afterwards."""
@@ -147,7 +160,7 @@ class DisruptionContract:
             assert [name for node, name in marks if node == target] == [BEGAN, HEALED]
         assert len(marks) == 4, "no other node is marked"
         assert all(healed)
-        assert took_s >= FOR_S
+        assert took_s >= self.least_s
         assert not left()
 
     def test_heals_if_it_is_given_up(self, folder: Path) -> None:
@@ -157,6 +170,29 @@ class DisruptionContract:
         assert all(healed)
         assert took_s < LATE_S
         assert not left()
+
+
+@contextlib.asynccontextmanager
+async def holding(disruption: Disruption, stage: Stage) -> AsyncIterator[None]:
+    """Hold a disruption until the end of the block, which begins once all targets are disrupted."""
+    began, names = asyncio.Event(), set[str]()
+
+    def mark(node: Node, name: str, t_s: float | None) -> None:
+        del name, t_s
+        names.add(node.name)
+        if len(names) == len(stage.nodes):
+            began.set()
+
+    held, waiting = asyncio.create_task(disruption.hold(stage._replace(mark=mark))), asyncio.create_task(began.wait())
+    await asyncio.wait([held, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    try:
+        if held.done():
+            held.result()
+        yield
+    finally:
+        held.cancel()
+        await asyncio.wait([held])
 
 
 def left() -> list[Path]:

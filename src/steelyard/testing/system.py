@@ -36,6 +36,7 @@ from steelyard.system.base import (
     CompilesCode,
     Endpoint,
     Footprint,
+    Maintains,
     NoticesDeath,
     Observed,
     Offers,
@@ -223,6 +224,10 @@ class SystemContract(OnNodes):
                     assert await system.process_ids(node) == ()
                 await self._start(system, nodes)
                 assert await self.count(endpoint, SCHEMA) == ROWS
+                maintains = system if isinstance(system, Maintains) else None
+                for task in sorted(maintains.maintenance) if maintains else ():
+                    await maintains.maintain(nodes[0], task)
+                    assert await self.count(endpoint, SCHEMA) == ROWS, f"{task} keeps all rows"
                 for node in nodes:
                     pids = await system.process_ids(node)
                     await system.kill(node)

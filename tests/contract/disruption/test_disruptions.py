@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import ctypes
+import socket
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from steelyard.testing.disruption import DisruptionContract
+from steelyard.disruption import packet
+from steelyard.disruption._maintenance import Maintenance
+from steelyard.disruption.base import Stage
+from steelyard.disruption.partition import Partition, Settings
+from steelyard.leases.records import MARKER
+from steelyard.model.errors import SystemFault
+from steelyard.node import agent
+from steelyard.node.base import Node
+from steelyard.testing.disruption import FOR_S, LEASE, DisruptionContract, SleepingServers, holding
 
 pytestmark = pytest.mark.agent
+
+
+class Maintained(DisruptionContract):
+    """Ends once it is done."""
+
+    least_s = FOR_S / 2
+
+
+class TestCompaction(Maintained):
+    module = "compaction"
+
+
+class TestCleanup(Maintained):
+    module = "cleanup"
+
+
+class TestRepair(Maintained):
+    module = "repair"
+
+
+class TestFlush(Maintained):
+    module = "flush"
 
 
 class TestNone(DisruptionContract):
@@ -50,3 +86,178 @@ class TestDiskFull(DisruptionContract):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "none", tmp_path], check=True)
         yield tmp_path
         subprocess.run(["umount", tmp_path], check=True)
+
+
+@pytest.mark.root
+class TestPartition(DisruptionContract):
+    """In three networks on a bridge, over which each node hears the others."""
+
+    module = "partition"
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Iterator[Path]:
+        """With the networks."""
+        with networks(3):
+            yield tmp_path
+
+    def nodes(self, folder: Path) -> list[Node]:
+        return members(folder, 3)
+
+
+@pytest.mark.root
+class TestPacket(TestPartition):
+    module = "packet"
+    settings: ClassVar = {"loss_percent": 5, "rate_mbit": 10}
+
+
+NAMESPACE = f"sy-test-{LEASE}"
+SUBNET = "10.99.0"
+
+
+@contextlib.contextmanager
+def networks(number: int) -> Iterator[None]:
+    """Network namespaces of nodes, joined by a bridge in another one; their names end with the number of the node."""
+    names = [f"{NAMESPACE}-{place}" for place in range(number + 1)]
+    lines = [f"netns add {name}" for name in names]
+    lines += [f"-n {names[0]} link add br0 type bridge", f"-n {names[0]} link set br0 up"]
+    for place, name in enumerate(names[1:], start=1):
+        lines += [
+            f"-n {name} link add eth0 type veth peer name p{place} netns {names[0]}",
+            f"-n {names[0]} link set p{place} master br0 up",
+            f"-n {name} address add {SUBNET}.{place}/24 dev eth0", f"-n {name} link set eth0 up",
+            f"-n {name} link set lo up",
+        ]  # fmt: skip
+    try:
+        for line in lines:
+            subprocess.run(["ip", *line.split()], check=True)
+        yield
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], check=False)
+
+
+def members(folder: Path, number: int) -> list[Node]:
+    def prefix(place: int) -> tuple[str, ...]:
+        return (str(agent.find()), "enter", "--netns", f"/run/netns/{NAMESPACE}-{place}", "--")
+
+    return [
+        Node(f"n{place}", "database", f"{SUBNET}.{place}", prefix(place), folder, environment={MARKER: LEASE})
+        for place in range(1, number + 1)
+    ]
+
+
+def stage_of(targets: Sequence[Node], nodes: Sequence[Node], for_s: float = 60.0) -> Stage:
+    return Stage(SleepingServers(), targets, nodes, for_s, lambda *_: None)  # type: ignore[arg-type]
+
+
+def listening(place: int) -> socket.socket:
+    """A socket in the network of a node."""
+    found: list[socket.socket] = []
+
+    def enter() -> None:
+        # A thread may leave its network; the others stay.
+        with open(f"/run/netns/{NAMESPACE}-{place}", "rb") as there:
+            if ctypes.CDLL(None, use_errno=True).setns(there.fileno(), 0):
+                raise OSError(ctypes.get_errno(), "setns")
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        made.bind((f"{SUBNET}.{place}", 7000))
+        made.settimeout(0.05)
+        found.append(made)
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def heard(sockets: list[socket.socket]) -> set[tuple[int, int]]:
+    """Pairs of nodes of which the first reaches the second, in one packet."""
+    pairs = set()
+    for place, sender in enumerate(sockets, start=1):
+        for other in range(1, len(sockets) + 1):
+            # A filter on the way out says so.
+            with contextlib.suppress(PermissionError):
+                sender.sendto(str(place).encode(), (f"{SUBNET}.{other}", 7000))
+    for place, receiver in enumerate(sockets, start=1):
+        with contextlib.suppress(TimeoutError):
+            while True:
+                pairs.add((int(receiver.recv(10)), place))
+    return pairs
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("number", "targets", "direction", "lost"),
+    [
+        (3, [1], "both", {(1, 2), (1, 3), (2, 1), (3, 1)}),
+        (3, [1], "to", {(2, 1), (3, 1)}),
+        (3, [1], "from", {(1, 2), (1, 3)}),
+        (5, [2, 4], "both", {pair for t in (2, 4) for o in (1, 3, 5) for pair in ((t, o), (o, t))}),
+        (5, [1, 2, 3], "both", {pair for t in (1, 2, 3) for o in (4, 5) for pair in ((t, o), (o, t))}),
+        (5, [1, 2, 3, 4, 5], "both", {(a, (a + way - 1) % 5 + 1) for a in range(1, 6) for way in (2, 3)}),
+    ],
+    ids=["one", "to one", "from one", "minority", "majority", "ring"],
+)
+def test_exactly_the_packets_between_the_sides_are_lost_while_it_lasts(
+    tmp_path: Path, number: int, targets: list[int], direction: str, lost: set[tuple[int, int]]
+) -> None:
+    everyone = {(a, b) for a in range(1, number + 1) for b in range(1, number + 1)}
+    nodes = members(tmp_path, number)
+    stage = stage_of([nodes[place - 1] for place in targets], nodes)
+
+    async def held() -> set[tuple[int, int]]:
+        async with holding(Partition(Settings.model_validate({"direction": direction})), stage):
+            return heard(sockets)
+
+    with networks(number), contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(listening(place)) for place in range(1, number + 1)]
+        assert heard(sockets) == everyone
+        assert everyone - asyncio.run(held()) == lost
+        assert heard(sockets) == everyone
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("targets", "lossy"), [([1], {1}), ([1, 2, 3], {1, 2, 3})], ids=["one", "all"])
+def test_a_share_of_the_packets_is_lost(tmp_path: Path, targets: list[int], lossy: set[int]) -> None:
+    """Each once, also where both ends are targets."""
+    packets = 400
+    nodes = members(tmp_path, 3)
+    stage = stage_of([nodes[place - 1] for place in targets], nodes)
+
+    async def received() -> Counter[int]:
+        found = Counter[int]()
+        async with holding(packet.Packet(packet.Settings(loss_percent=20)), stage):
+            for _ in range(packets):
+                for place in (1, 3):
+                    with contextlib.suppress(PermissionError):
+                        sockets[place - 1].sendto(str(place).encode(), (f"{SUBNET}.2", 7000))
+                with contextlib.suppress(TimeoutError):
+                    found.update(int(sockets[1].recv(10)) for _ in range(2))
+        return found
+
+    with networks(3), contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(listening(place)) for place in (1, 2, 3)]
+        found = asyncio.run(received())
+    for place in (1, 3):
+        share = 0.8 if {place, 2} & lossy else 1.0
+        assert found[place] / packets == pytest.approx(share, abs=0.1)
+
+
+def test_in_a_ring_every_node_sees_a_majority_and_no_two_the_same() -> None:
+    peers = Partition(Settings()).peers
+    for number in range(4, 12):
+        names = [f"n{place}" for place in range(number)]
+        seen = [frozenset(names) - frozenset(peers(name, names, names)) for name in names]
+        assert all(name in group and 2 * len(group) > number for name, group in zip(names, seen, strict=True))
+        assert len(set(seen)) == number
+    assert peers("n1", ["n1", "n2", "n3"], ["n1", "n2", "n3"]) == []
+
+
+@pytest.mark.parametrize("task", ["compaction", "cleanup", "repair", "flush"])
+def test_maintenance_is_asked_of_the_targets_and_ends_in_its_time(tmp_path: Path, task: str) -> None:
+    nodes, system = members(tmp_path, 3), SleepingServers()
+    stage = stage_of(nodes[:2], nodes)._replace(system=system)  # type: ignore[arg-type]
+    asyncio.run(Maintenance(task).hold(stage))
+    assert sorted(system.maintained) == [("n1", task), ("n2", task)]
+    with pytest.raises(SystemFault, match=rf"its {task} is not done after 0.01 s"):
+        asyncio.run(Maintenance(task).hold(stage._replace(for_s=0.01)))

@@ -11,15 +11,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
+from steelyard.disruption import partition
+from steelyard.disruption.base import Stage
+from steelyard.disruption.partition import Partition
 from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
+from steelyard.model.errors import NodeError
 from steelyard.model.node_limits import NodeLimits
 from steelyard.node import kept
 from steelyard.node.command import run, spawn
@@ -29,6 +33,7 @@ from steelyard.site.base import Request
 from steelyard.site.docker import containers
 from steelyard.site.docker import daemon as docker_daemon
 from steelyard.site.kernel import cgroup, mountinfo
+from steelyard.testing.disruption import holding
 from steelyard.testing.site import SiteContract
 from tests.contract.site.killed_at_step import kill_at
 from tests.docker_daemon import image_or_skip
@@ -289,3 +294,28 @@ def test_a_command_ends_with_its_client(tmp_path: Path) -> None:
 
     with leased(tmp_path, docker.Settings()) as (_, lease):
         asyncio.run(body(lease))
+
+
+@pytest.mark.root
+@pytest.mark.usefixtures("daemon")
+def test_links_between_containers_can_be_cut_from_outside(tmp_path: Path) -> None:
+    """Where no program inside may filter packets."""
+    with leased(tmp_path, docker.Settings(network="bridge")) as (site, lease):
+        nodes, unused = lease.databases, cast("Any", None)
+
+        async def reached() -> bool:
+            try:
+                await measure_link(nodes[1], nodes[0], count=1)
+            except NodeError:
+                return False
+            return True
+
+        async def body() -> list[bool]:
+            seen = [await reached()]
+            cut = Partition(partition.Settings())
+            async with holding(cut, Stage(unused, nodes[:1], nodes, 60.0, unused, site)):
+                seen.append(await reached())
+            return [*seen, await reached()]
+
+        assert site.uncuttable() == ""
+        assert asyncio.run(body()) == [True, False, True]

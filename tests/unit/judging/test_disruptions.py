@@ -128,6 +128,28 @@ def test_a_slow_recovery_and_a_relapse_are_counted() -> None:
     assert found["excess_response_ms_s"] == pytest.approx(26 * 195, rel=0.01)
 
 
+def test_operations_that_were_never_sent_were_due_last() -> None:
+    """A generator that is late gives up what is left at the end."""
+    planned = trial(disrupted())
+    responses = planned.responses.model_copy(update={"unsent": 9000})
+    fewer = course(lambda s: [answers(900 if s < 140 else 0)])
+    found = disruption_measures(planned.model_copy(update={"responses": responses}), fewer)
+    assert found["availability_percent"] == pytest.approx(100 * 140 / LENGTH_S, abs=1)
+    backlog = course(lambda _: [answers(840)])
+    late = disruption_measures(planned.model_copy(update={"responses": responses}), backlog)
+    assert late["availability_percent"] == pytest.approx(100 * 140 / LENGTH_S, abs=1)
+    assert disruption_measures(planned, backlog)["availability_percent"] == 100
+
+
+def test_a_recovery_that_the_end_of_the_load_cuts_off_is_no_number() -> None:
+    def recovers(at_s: int) -> dict[str, float]:
+        return disruption_measures(trial(disrupted()), course(lambda s: [answers(0 if 60 <= s < at_s else 900)]))
+
+    assert recovers(145)["recovery_s"] == 65
+    assert "recovery_s" not in recovers(147)
+    assert "relapse_s" not in recovers(147)
+
+
 def test_what_did_not_happen_has_no_value() -> None:
     never = disruption_measures(trial(disrupted()), course(lambda s: [answers(900)] if s < 60 else []))
     assert "recovery_s" not in never
@@ -137,6 +159,14 @@ def test_what_did_not_happen_has_no_value() -> None:
         "availability_percent": 100, "ambiguous_operations": 0, "lost_operations": pytest.approx(0, abs=5)
     }  # fmt: skip
     assert disruption_measures(trial(disrupted()), []) == {}
+
+
+def test_members_notice_when_the_last_of_them_does() -> None:
+    held = disrupted()
+    marks = (*held.marks, Mark(name="seen-down", node="n1", t_s=ZERO_S + 68.5))
+    found = disruption_measures(trial(held.model_copy(update={"marks": marks})), course(lambda _: [answers(900)]))
+    assert found["seen_down_s"] == 8.5
+    assert "seen_down_s" not in disruption_measures(trial(held), course(lambda _: [answers(900)]))
 
 
 def test_of_several_the_mean() -> None:

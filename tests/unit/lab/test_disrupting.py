@@ -113,6 +113,24 @@ def test_targets_may_be_dead_meanwhile_and_the_trial_ends_its_start(script: Scri
     assert down == set()
 
 
+@pytest.mark.parametrize("noticed", [True, False], ids=["by all", "not by all"])
+def test_the_others_take_a_target_for_dead(script: Script, noticed: bool) -> None:
+    asked: list[tuple[str, str]] = []
+
+    class Noticing(Mortal):
+        async def seen_down(self, viewer: Node, node: Node, since_s: float) -> float | None:
+            asked.append((viewer.name, node.name))
+            return since_s + (0.04 if viewer.name == "n3" else 0.02) if noticed or viewer.name == "n3" else None
+
+    (record, *_) = records(script, disrupted(on="n1"), Noticing)
+    (activity,) = record.disruptions
+    assert asked[:2] == [("n2", "n1"), ("n3", "n1")]
+    marked = {mark.name: mark.t_s for mark in activity.marks}
+    assert ("seen-down" in marked) == noticed
+    if noticed:
+        assert marked["seen-down"] == pytest.approx(activity.begun_s + 0.04)
+
+
 def test_a_node_that_is_no_target_must_live(script: Script) -> None:
     class Spreads(Downs):
         async def hold(self, stage: Stage) -> None:

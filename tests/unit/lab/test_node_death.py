@@ -60,6 +60,30 @@ def test_the_first_death_ends_the_load_and_names_all_dead_nodes(nodes: list[Node
     assert ended == ["the load"]
 
 
+def test_a_look_during_which_a_node_is_killed_on_purpose_blames_nobody(nodes: list[Node], tmp_path: Path) -> None:
+    """It began while the node was to be alive, as over a slow connection, and saw it dead."""
+    expectations, down, answered = [0], set[str](), list[str]()
+
+    class Slow(MortalSystem):
+        async def death(self, node: Node) -> SystemFault | None:
+            if node.name == "n2" and not down:
+                down.add(node.name)
+                expectations[0] += 1
+                await asyncio.sleep(0.01)
+                return SystemFault("n2: dead", node="n2")
+            answered.append(node.name)
+            return None
+
+    async def driving() -> None:
+        await asyncio.sleep(1.2)
+
+    def living() -> list[Node]:
+        return [node for node in nodes if node.name not in down]
+
+    asyncio.run(while_alive(driving(), Slow(Script(tmp_path), set()), living, (), lambda: expectations[0]))
+    assert answered.count("n1") > 1, "it has looked again"
+
+
 @pytest.mark.parametrize("mortal", [True, False], ids=["notices", "does not notice"])
 def test_nothing_else_ends_otherwise_than_before(nodes: list[Node], tmp_path: Path, mortal: bool) -> None:
     system = MortalSystem(Script(tmp_path), set()) if mortal else FakeSystem(Script(tmp_path))

@@ -32,6 +32,28 @@ EXISTING = {"system": {"name": "cassandra", "managed": False, "contact_points": 
     ("disruption", "changes", "key", "words"),
     [
         ({"name": "disk-full"}, {}, "disruption.name", "no disk of their own"),
+        ({"name": "stress-cpu", "threads": 16}, {"node": {"cpus": 0.5}}, "disruption.name", "at most 8"),
+        ({"name": "compaction"}, {}, "disruption.name", "has no compaction"),
+        ({"name": "packet"}, {"site": {"name": "local", "mode": "namespaces"}}, "disruption.name", "no packet is lost"),
+        (
+            {"name": "partition"},
+            {"site": {"name": "local", "mode": "loopback"}},
+            "disruption.name",
+            "share one network",
+        ),
+        ({"name": "partition"}, {"site": {"name": "vm"}}, "disruption.name", "site vm cannot cut links"),
+        (
+            {"name": "partition"},
+            {"site": {"name": "docker", "network": "host"}},
+            "disruption.name",
+            "share one network",
+        ),
+        (
+            {"name": "partition", "on": "all"},
+            {"site": {"name": "local", "mode": "namespaces"}},
+            "disruption.name",
+            "fewer than 4 have no link",
+        ),
         ({"name": "stress-cpu"}, {"site": {"name": "vm"}}, "disruption.name", "site vm does not charge it to the node"),
         ({"name": "stress-memory", "mb": 512}, {"node": {"memory_mb": 512}}, "disruption.name", "a node has 512 MiB"),
         ({}, {"policy": {"name": "scheduled", "times": [[20, 4]]}}, "disruption.name", "in the same trial"),
@@ -53,7 +75,9 @@ def test_what_is_refused(
     assert words in error.message
 
 
-@pytest.mark.parametrize("name", ["kill", "pause", "stress-cpu", "stress-memory", "disk-full", "noop"])
+@pytest.mark.parametrize(
+    "name", ["kill", "pause", "stress-cpu", "stress-memory", "disk-full", "noop", "partition", "repair"]
+)
 def test_a_cluster_that_exists_is_only_measured(tmp_path: Path, name: str) -> None:
     errors = refused(tmp_path, {"name": name}, **EXISTING, node={"disk_gb": 1} if name == "disk-full" else {})
     assert [error.message for error in errors if "only measured" in error.message] == [

@@ -213,4 +213,4 @@ def test_rows_are_removed_node_by_node_if_the_settings_say_so(tmp_path: Path, cl
     system = Scripted(tmp_path, "", Settings.model_validate({"cleanup": cleanup}))
     system._schema = Schema("growth", "rows", "k", ("f0",))
     asyncio.run(system.clean_up(nodes))
-    assert system.called == ([] if cleanup == "none" else [("cleanup", "")] * 3)
+    assert system.called == ([] if cleanup == "none" else [("cleanup", "rows")] * 3)

@@ -93,9 +93,10 @@ def test_log_tells_phase_and_peers() -> None:
     assert (seen.ready, seen.doing) == (False, "sees 2 of 3 nodes up")
     text += up.format(3, "UP")
     assert _state.seen(text, 3).ready
-    text += up.format(2, "DOWN")
-    assert not _state.seen(text, 3).ready
-    assert _state.seen(text, 1).ready
+    down = "INFO InetAddress 10.0.0.2/10.0.0.2:7000 is now DOWN\n"
+    for line in (up.format(2, "DOWN"), down):
+        assert not _state.seen(text + line, 3).ready
+        assert _state.seen(text + line, 1).ready
 
 
 def test_a_log_is_read_once_line_by_line() -> None:

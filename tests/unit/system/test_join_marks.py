@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.system.join_marks import marks
+from steelyard.system.join_marks import marks, seen_down
 from steelyard.system.simulated import members_say
 
 T0_S = 1795784400.0
@@ -26,3 +26,17 @@ T0_S = 1795784400.0
 def test_a_message_is_a_mark_of_its_node_only(line: str, address: str, mark: str, there: bool) -> None:
     logged = [f"INFO  [GossipStage:1] 2026-11-27 13:00:00,000 A.java:1 - {line}"]
     assert list(marks(logged, members_say(mark, address))) == ([(mark, T0_S)] if there else [])
+
+
+def test_a_member_takes_another_for_dead_by_its_log() -> None:
+    lines = [
+        f"INFO  [GossipTasks:1] 2026-11-27 13:00:{second:02},000 A.java:1 - InetAddress {node} is now {state}"
+        for second, node, state in (
+            (1, "10.113.0.4/10.113.0.4:7000", "DOWN"), (5, "/10.113.0.40:7000", "DOWN"), (7, "/10.113.0.4:7000", "UP"),
+            (9, "/10.113.0.4:7000", "DOWN"),
+        )
+    ]  # fmt: skip
+    assert seen_down(lines, "10.113.0.4", T0_S) == T0_S + 1
+    assert seen_down(lines, "10.113.0.4", T0_S + 2) == T0_S + 9
+    assert seen_down(lines, "10.113.0.4", T0_S + 10) is None
+    assert seen_down(lines, "10.113.0.5", T0_S) is None

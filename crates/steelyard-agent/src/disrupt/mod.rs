@@ -6,6 +6,8 @@
 
 mod act;
 mod disk_full;
+mod filter;
+mod partition;
 mod pause;
 mod record;
 mod stress;
@@ -47,6 +49,9 @@ enum Action {
     StressMemory(stress::MemoryArguments),
     /// Leave little space on a disk.
     DiskFull(disk_full::Arguments),
+    /// Drop packets between this node and others: all, or some.
+    #[command(visible_alias = "packet")]
+    Partition(partition::Arguments),
     /// Print boot and start times of processes, by which `pause` knows them.
     Identify {
         /// Id of a process; may be repeated.
@@ -76,6 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Action::StressCpu(arguments) => hold(&arguments.held, stress::Cpu::of(arguments)),
         Action::StressMemory(arguments) => hold(&arguments.held, stress::Memory::of(arguments)?),
         Action::DiskFull(arguments) => hold(&arguments.held, disk_full::DiskFull::of(arguments)?),
+        Action::Partition(arguments) => hold(&arguments.held, partition::Partition::of(arguments)?),
         Action::Identify { pid } => identify(pid),
         Action::Heal { lease } => Ok(heal(lease)?),
         Action::Watch { record, limit_s } => Ok(watch::run(record, *limit_s)?),

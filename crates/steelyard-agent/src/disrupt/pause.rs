@@ -7,7 +7,7 @@ use std::io;
 use rustix::process::Signal;
 
 use super::act::{Act, Held};
-use super::record::{Record, Undo, Word};
+use super::record::{Record, Undo};
 use crate::exit::{Exit, REFUSED};
 use crate::process::{Process, Status, boot_id, ids, with_ancestors};
 
@@ -81,8 +81,10 @@ impl Act for Pause {
         let mut from = 0;
         while from < record.undo.len() {
             for undo in &record.undo[from..] {
-                let stopped = undo.process.signal(Signal::STOP);
-                stopped.map_err(|error| format!("disrupt: cannot stop process {}: {error}", undo.process))?;
+                if let Undo::Continue { process } = undo {
+                    let stopped = process.signal(Signal::STOP);
+                    stopped.map_err(|error| format!("disrupt: cannot stop process {process}: {error}"))?;
+                }
             }
             from = record.undo.len();
             let more: Vec<Undo> = self.all()?.into_iter().map(continued).collect();
@@ -104,10 +106,7 @@ impl Act for Pause {
 }
 
 fn continued(process: Process) -> Undo {
-    Undo {
-        word: Word::Continue,
-        process,
-    }
+    Undo::Continue { process }
 }
 
 fn parse(text: &str) -> Result<Process, String> {

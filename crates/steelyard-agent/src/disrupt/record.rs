@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustix::process::{Signal, geteuid};
 use serde::{Deserialize, Serialize};
 
+use super::filter;
 use crate::atomic_file::{self, PRIVATE};
 use crate::process::{Process, boot_id, within};
 
@@ -24,17 +25,12 @@ const END: Duration = Duration::from_secs(2);
 
 /// What is done to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Word {
+#[serde(tag = "word", rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum Undo {
     /// SIGCONT to exactly this process.
-    Continue,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Undo {
-    pub word: Word,
-    pub process: Process,
+    Continue { process: Process },
+    /// Removal of the holder's packet filter from exactly this network.
+    Rejoin { network: u64 },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,6 +60,11 @@ impl Record {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Name of the holder's packet filter, which follows from the holder alone.
+    pub(super) fn table(&self) -> String {
+        format!("steelyard_{}_{}", self.holder.pid, self.holder.started_ticks)
     }
 
     /// On return the kernel has it, and the folder its name.
@@ -118,8 +119,9 @@ impl Record {
         let outcomes: Vec<io::Result<()>> = self
             .undo
             .iter()
-            .map(|undo| match undo.word {
-                Word::Continue => undo.process.signal(Signal::CONT),
+            .map(|undo| match undo {
+                Undo::Continue { process } => process.signal(Signal::CONT),
+                Undo::Rejoin { network } => filter::remove(*network, &self.table()),
             })
             .collect();
         outcomes.into_iter().collect()
@@ -186,10 +188,7 @@ mod tests {
     #[test]
     fn a_record_is_read_as_written_and_only_from_its_owner() {
         let process = Process::of(std::process::id()).unwrap();
-        let undo = vec![Undo {
-            word: Word::Continue,
-            process,
-        }];
+        let undo = vec![Undo::Continue { process }, Undo::Rejoin { network: 4 }];
         let record = Record::new("test-record", undo).unwrap();
         record.write().unwrap();
         assert_eq!(Record::read(record.path()).unwrap().unwrap(), record);
@@ -212,6 +211,8 @@ mod tests {
             r#"{"word":"run","process":{"pid":2,"started_ticks":1}}"#,
             r#"{"word":"continue","process":{"pid":2,"started_ticks":1},"argv":["x"]}"#,
             r#"{"word":"continue","process":{"pid":2}}"#,
+            r#"{"word":"rejoin","network":4,"table":"filter"}"#,
+            r#"{"word":"rejoin","network":"eth0"}"#,
         ] {
             assert!(serde_json::from_str::<Undo>(refused).is_err(), "{refused}");
         }

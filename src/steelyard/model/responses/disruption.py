@@ -19,14 +19,17 @@ RESPONSES = (
     _of("availability_percent", "availability", "%", 203,
         "Share of the seconds of the measured phase that were available: at least 99.9% of the operations due in it "
         "were answered without error, sooner or later, and at least one was answered in it (closed loop: of those "
-        "sent).", less=False),
+        "sent). Those never sent were due last.", less=False),
     _of("detection_s", "time until clients notice", "s", 204,
         "From the beginning of a disruption to the first second in which an operation failed or fewer than half as "
         f"many were answered as in the mean second before; 0 within its own second. {IF_ALL}"),
+    _of("seen_down_s", "time until members notice", "s", 208,
+        "From the beginning of a disruption until the last of the other members took each target for dead, as their "
+        f"logs say; none if one of them did not. {IF_ALL}"),
     _of("recovery_s", "recovery time", "s", 205,
         "From the end of a disruption to the first of 5 seconds on end that were available, with a mean response time "
-        "up to twice the median before the first disruption, or up to the highest before it. "
-        f"{IF_ALL}"),
+        "up to twice the median before the first disruption, or up to the highest before it. None if the load, or the "
+        f"time to the next disruption, ended first: it is censored, and longer than what was watched. {IF_ALL}"),
     _of("relapse_s", "seconds lost after recovery", "s", 206,
         "Seconds after the recovery and before the next disruption that were not as good: not 0 if a cluster flaps. "
         f"{IF_ALL}"),

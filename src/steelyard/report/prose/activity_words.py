@@ -7,6 +7,8 @@ from typing import Final
 
 from steelyard.analysis.wording import capital
 from steelyard.format import count, listed
+from steelyard.judging.disruptions import marked_s
+from steelyard.model.activity import HEALED
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 
@@ -57,7 +59,16 @@ def disruptions(records: Sequence[TrialRecord]) -> str:
         return ""
     done = dict.fromkeys(f"{choice.words} from {choice.at_s:g} s on" for choice in choices)
     rest = "" if len(choices) == len(records) else "; in the others, none was"
-    return f" While the load ran, nodes were disrupted and healed again ({listed(list(done), 'or')}){rest}."
+    healed = [record for record in records if any(marked_s(one, HEALED) is not None for one in record.disruptions)]
+    cut_off = sum("recovery_s" not in record.measures for record in healed)
+    censored = (
+        f" In {cut_off} of {count(len(healed), 'such attempt')}, clients had not recovered when the load, or the time "
+        "to the next disruption, ended: their recovery time is censored, and longer than what was watched."
+    )
+    return (
+        f" While the load ran, nodes were disrupted and healed again ({listed(list(done), 'or')}){rest}."
+        f"{censored if cut_off else ''}"
+    )
 
 
 def _sizes(settings: TrialSettings) -> str:

@@ -6,6 +6,7 @@ Everything carries the lease's id in its name and a label; every process inside 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import csv
 import io
 import json
@@ -181,6 +182,13 @@ def cgroups(pid: int) -> tuple[Path, ...]:
             "use a Docker daemon on this machine itself, not in a virtual machine",
         )
     return folders
+
+
+def process_of(node: Node) -> int:
+    """A process of a container, by its control groups. Raises SiteError if it has none."""
+    with contextlib.suppress(OSError, LookupError, ValueError):
+        return int(Path(node.cgroups[0], "cgroup.procs").read_text(encoding="ascii").split()[0])
+    raise SiteError(f"the container of {node.name} has no process")
 
 
 async def remove_groups(nodes: Sequence[Node]) -> None:

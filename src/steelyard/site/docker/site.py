@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -26,7 +27,7 @@ from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.finding import Finding
 from steelyard.model.node_limits import NodeLimits
-from steelyard.node import agent
+from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
@@ -85,6 +86,21 @@ class DockerSite:
         SiteError."""
         if not self._settings.image:
             await image.build(cache_folder(), say)
+
+    def uncuttable(self) -> str:
+        """Nodes share a network, this user may not enter theirs, or there is no packet filter."""
+        if self._settings.network == "host":
+            return 'with site.network = "host" all nodes share one network'
+        if not (machine_facts.capable("net_admin") and machine_facts.capable("sys_admin")):
+            return "only root may enter the containers' networks"
+        return "" if shutil.which("nft") else "the program nft is missing (Debian: apt install nftables)"
+
+    def in_network(self, node: Node) -> Node:
+        """This machine in a container's network, by one of its processes: inside, no program may filter packets."""
+        inside = ("enter", "--netns", f"/proc/{containers.process_of(node)}/ns/net", "--")
+        return Node(
+            node.name, node.role, node.address, (str(agent.find()), *inside), node.folder, environment=node.environment
+        )
 
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""

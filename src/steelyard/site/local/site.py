@@ -94,6 +94,12 @@ class LocalSite:
         """A quota, or with `node.cpu_limit = "cpuset"` whole cores."""
         return "whole cores" if limits.cpu_limit == "cpuset" else QUOTA
 
+    def uncuttable(self) -> str:
+        """Nodes share a network, or there is no packet filter."""
+        if self.mode != "namespaces":
+            return "in mode loopback all nodes of site local share one network (site.mode: namespaces needs root)"
+        return "" if shutil.which("nft") else "the program nft is missing (Debian: apt install nftables)"
+
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):

@@ -51,6 +51,10 @@ class SshSite:
         self._settings = settings
         self._state = state_folder.absolute()
 
+    def uncuttable(self) -> str:
+        """Known once the machines are asked: it takes root and the program nft there."""
+        return ""
+
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps, Unreachable for a machine that is away."""
         if reason := self.refuse(request, None):

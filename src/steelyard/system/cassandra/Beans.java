@@ -8,6 +8,8 @@
 //        Beans refresh KEYSPACE [PASSWORD_FILE ADDRESS:PORT=TABLE]...    before 4.0: loads what is in the table's folder
 //        Beans read BEAN#ATTRIBUTE[;BEAN#ATTRIBUTE]... [PASSWORD_FILE ADDRESS:PORT]...    prints ADDRESS:PORT NUMBER,NUMBER...
 //        Beans cleanup KEYSPACE [PASSWORD_FILE ADDRESS:PORT]...
+//        Beans compaction KEYSPACE [PASSWORD_FILE ADDRESS:PORT=TABLE,TABLE]...    all files of a table into one
+//        Beans repair KEYSPACE [PASSWORD_FILE ADDRESS:PORT]...    from 4.0 on: all ranges of the node, in full
 // The file holds the user and the password of that node's beans, as Java's own password files do: a command line is seen by
 // everybody.
 
@@ -103,6 +105,12 @@ public final class Beans {
                 beans.invoke(gossiper, "assassinateEndpoint", new Object[] {target[1]}, new String[] {"java.lang.String"});
             } else if (what.equals("cleanup")) {
                 cleanUp(beans, keyspace);
+            } else if (what.equals("compaction")) {
+                Object[] values = {false, keyspace, target[1].split(",")};
+                String[] types = {"boolean", String.class.getName(), String[].class.getName()};
+                beans.invoke(STORAGE, "forceKeyspaceCompaction", values, types);
+            } else if (what.equals("repair")) {
+                repair(beans, keyspace);
             } else {
                 throw new IllegalArgumentException(what);
             }
@@ -134,6 +142,22 @@ public final class Beans {
         Object status = beans.invoke(STORAGE, "forceKeyspaceCleanup", values, types);
         if (!status.equals(0)) {
             throw new IllegalStateException("the cleanup ended with status " + status + ", see the node's log");
+        }
+    }
+
+    // As `nodetool repair --full`. Of one copy there is nothing to repair: the number is 0.
+    private static void repair(MBeanServerConnection beans, String keyspace) throws Exception {
+        Object[] values = {keyspace, Map.of("incremental", "false", "parallelism", "parallel")};
+        int number = (Integer) beans.invoke(STORAGE, "repairAsync", values, new String[] {String.class.getName(), Map.class.getName()});
+        while (number > 0) {
+            List<?> status = (List<?>) beans.invoke(STORAGE, "getParentRepairStatus", new Object[] {number}, new String[] {"int"});
+            if (status != null && status.get(0).equals("FAILED")) {
+                throw new IllegalStateException("the repair failed: " + status);
+            }
+            if (status != null && status.get(0).equals("COMPLETED")) {
+                return;
+            }
+            Thread.sleep(100);
         }
     }
 

@@ -84,8 +84,7 @@ class ElasticCassandra(Cassandra):
         if self.settings.cleanup != "after-joins" or self._schema is None:
             return False
         for node in nodes:
-            targets = {node.name: [self._beans_of(node)]}
-            await self._call([node], "cleanup", self._schema.keyspace, targets, self.settings.join_timeout_s)
+            await self._on_tables([node], "cleanup", self._schema, self.settings.join_timeout_s)
         return True
 
     async def _join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int:

@@ -40,6 +40,8 @@ BUSY = {
 class OlderCassandra(ElasticCassandra):
     """Cassandra 3; its nodes neither join nor leave."""
 
+    maintenance = ElasticCassandra.maintenance - {"repair"}
+    """A repair is followed by its status, which older ones do not keep."""
     offers = ("gc_log", "jmx", "jmx_password_file", "java", "beans")
 
     def keeps_size(self) -> str:

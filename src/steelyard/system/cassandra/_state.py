@@ -12,7 +12,8 @@ from steelyard.system.cassandra._settings import Settings, TableOption
 from steelyard.system.cassandra._snapshots import table_id
 
 LISTENING = "Starting listening for CQL clients"
-LIVENESS = re.compile(r"InetAddress /?(\S+) is now (UP|DOWN)")
+LIVENESS = re.compile(r"InetAddress (?:\S*/)?(\S+) is now (UP|DOWN)")
+"""A node that is down may have its name before the slash, one that is up has none."""
 
 DOING = (
     (LISTENING, "answering"),

@@ -19,6 +19,7 @@ from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import files, kept
 from steelyard.node.base import Node, with_port
 from steelyard.node.tasks import in_a_thread, together
+from steelyard.system import join_marks
 from steelyard.system.base import ClusterTimes, Endpoint
 from steelyard.system.cassandra import (
     _archive,
@@ -44,6 +45,8 @@ AGREEMENT_TIMEOUT_S = 30.0
 AGREEMENT_POLL_S = 0.1
 SCHEMA_TIMEOUT_S = 60.0
 TRUNCATE_TIMEOUT_S = 90.0
+MAINTENANCE_TIMEOUT_S = 3600.0
+"""Longer than any disruption of a trial."""
 MOST_LOG_BYTES = 64 << 20
 """Limit on the growth of a log since the last read."""
 
@@ -76,6 +79,7 @@ class Cassandra:
 
     name = "cassandra"
     protocol = CQL
+    maintenance = frozenset({"compaction", "cleanup", "repair", "flush"})
     offers: tuple[str, ...] = ("cql", "gc_log", "jmx", "jmx_password_file", "java", "beans")
 
     def __init__(self, settings: Settings, cache_folder: Path) -> None:
@@ -280,6 +284,12 @@ class Cassandra:
         answers = await asyncio.gather(*(self._ask(node, *_state.BUSY_QUESTIONS) for node in nodes))
         return _state.busy(answers)
 
+    async def seen_down(self, viewer: Node, node: Node, since_s: float) -> float | None:
+        """As the viewer's log says."""
+        await self._seen(viewer, 1)
+        lines = self._logs[viewer.name, viewer.folder].text.splitlines()
+        return join_marks.seen_down(lines, node.address, since_s)
+
     async def compile_times_s(self, nodes: Sequence[Node]) -> Mapping[str, float]:
         """Time of each node's just-in-time compiler, as its Java machine reports it. Raises SystemFault."""
         contacts = {node.name: [self._beans_of(node)] for node in nodes}
@@ -298,7 +308,7 @@ class Cassandra:
 
     async def snapshot(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
         """Flush all nodes and link their SSTables. The cluster keeps running."""
-        await self._flush(nodes, schema)
+        await self._on_tables(nodes, "flush", schema)
         await together(self._snapshots.keep(node, schema, key) for node in nodes)
 
     async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
@@ -309,6 +319,12 @@ class Cassandra:
             self._snapshots.stage(node, schema, key, sizes) for node, sizes in zip(nodes, kept_files, strict=True)
         )
         await self._take_in(nodes, schema, staged)
+
+    async def maintain(self, node: Node, task: str) -> None:
+        """Flush, compact, clean up or repair a node's part of the tables, as `nodetool` does: `compact`, `cleanup`,
+        `repair --full`, `flush`."""
+        if self._schema is not None:
+            await self._on_tables([node], task, self._schema, MAINTENANCE_TIMEOUT_S)
 
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Empty the tables on all nodes."""
@@ -376,10 +392,12 @@ class Cassandra:
         }
         await self._call(nodes, "import", schema.keyspace, targets)
 
-    async def _flush(self, nodes: Sequence[Node], schema: Schema) -> None:
+    async def _on_tables(
+        self, nodes: Sequence[Node], what: str, schema: Schema, timeout_s: float = _beans.CALL_TIMEOUT_S
+    ) -> None:
         tables = ",".join(table.name for table in schema.all_tables())
         targets = {node.name: [f"{self._beans_of(node)}={tables}"] for node in nodes}
-        await self._call(nodes, "flush", schema.keyspace, targets)
+        await self._call(nodes, what, schema.keyspace, targets, timeout_s)
 
     def _beans_of(self, node: Node) -> str:
         return with_port(_config.management_address(node), self.settings.jmx_port)
