@@ -108,6 +108,13 @@ def stop(run: str) -> None:
         session.stop()
 
 
+def measuring(run: str, session: Session) -> None:
+    """On a worker: note that a session measures for a run, and stop it if the run was stopped while it began."""
+    _sessions[run] = session
+    if run in _stopped:
+        session.stop()
+
+
 def measure_block(order: Order, block: int) -> Files:
     """On a worker: measure a block in a store of its own; gives that store. Raises SteelyardError."""
     worker, folder = distributed.get_worker(), state_folder() / FOLDER
@@ -123,9 +130,7 @@ def measure_block(order: Order, block: int) -> Files:
         # Its cost was agreed to where the study was begun.
         options = {**order.options, "trust": trust, "blocks": {block}, "agree": lambda cost: True}
         with begin(path, folder / "store", **options) as session:
-            _sessions[order.run] = session
-            if order.run in _stopped:  # while it began
-                session.stop()
+            measuring(order.run, session)
             if _written(session.folder) != order.written:
                 raise StoreError("study or plan are others here", "install the same Steelyard and plug-ins everywhere")
             asyncio.run(session.run(progress=show))
@@ -321,13 +326,13 @@ class _Work:
             why = self._gave_up.get(address) or self._unfit(address, lab)
             if why is None and isinstance(lab, Laboratory):
                 self._usable[address] = lab
-                said = f"laboratory {address}: machine {lab.ids[0]}"
+                line = f"laboratory {address}: machine {lab.ids[0]}"
             elif why is not None:
                 self._why_not[address] = why
-                said = f"{why.message}: not used"
-            if self._said.get(address) != said:
-                self._said[address] = said
-                self._say(said)
+                line = f"{why.message}: not used"
+            if self._said.get(address) != line:
+                self._said[address] = line
+                self._say(line)
 
     def _unfit(self, address: str, lab: Laboratory | Exception) -> SteelyardError | None:
         """Reason why a laboratory cannot be used in addition to those that are; None if it can."""

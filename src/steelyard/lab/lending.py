@@ -7,7 +7,7 @@ back on its own; the laboratory sees one lease with the nodes of both.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -61,7 +61,8 @@ class _Held:
 class Lending:
     """Holds at most one lease of each site between two starts."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._held: list[_Held] = []
         self._lent_s: dict[str, float] = {}
         """Lease to when it was lent."""
@@ -80,7 +81,7 @@ class Lending:
             await self.release()
             for place, lender in enumerate(lenders):
                 if place not in leases:
-                    asked_s = time.monotonic()
+                    asked_s = self._clock()
                     leases[place] = await lender.site.lease(lender.request, until)
                     self._lent_s[leases[place].id] = asked_s
             whole = united([leases[place] for place in sorted(leases)])
@@ -90,7 +91,7 @@ class Lending:
             if leases:
                 await _undo(first, _release((lenders[place].site, lease) for place, lease in leases.items()))
             raise
-        self._began_s = time.monotonic()
+        self._began_s = self._clock()
         return whole
 
     async def give_back(self, lenders: Sequence[Lender], lease: Lease, *, keep: bool) -> None:
@@ -99,7 +100,7 @@ class Lending:
         spent = []
         for lender, part in zip(lenders, lease.parts or (lease,), strict=True):
             if keep and isinstance(lender.site, Reuses):
-                self._held.append(_Held(lender.section, lender.site, part, time.monotonic() - self._began_s))
+                self._held.append(_Held(lender.section, lender.site, part, self._clock() - self._began_s))
             else:
                 spent.append((lender.site, part))
         await _release(spent)
@@ -134,7 +135,7 @@ class Lending:
         """Whether the nodes of a lease live long enough for another start like its last one."""
         if not isinstance(held.site, Rents):
             return True
-        lived_s = time.monotonic() - self._lent_s[held.lease.id]
+        lived_s = self._clock() - self._lent_s[held.lease.id]
         return lived_s + NEXT_START * held.took_s <= held.site.most_hours * SECONDS_PER_HOUR
 
 

@@ -224,10 +224,10 @@ class SystemContract(OnNodes):
                     assert await system.process_ids(node) == ()
                 await self._start(system, nodes)
                 assert await self.count(endpoint, SCHEMA) == ROWS
-                maintains = system if isinstance(system, Maintains) else None
-                for task in sorted(maintains.maintenance) if maintains else ():
-                    await maintains.maintain(nodes[0], task)
-                    assert await self.count(endpoint, SCHEMA) == ROWS, f"{task} keeps all rows"
+                if isinstance(system, Maintains):
+                    for task in sorted(system.maintenance):
+                        await system.maintain(nodes[0], task)
+                        assert await self.count(endpoint, SCHEMA) == ROWS, f"{task} keeps all rows"
                 for node in nodes:
                     pids = await system.process_ids(node)
                     await system.kill(node)

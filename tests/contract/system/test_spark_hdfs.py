@@ -163,6 +163,7 @@ class TestTwoWorkers(OnHdfs):
         assert "Worker of n2" in await system.waiting_for(nodes[0])
 
 
+@pytest.mark.by_hand
 class TestGrowth(OnHdfs, ElasticContract):
     network = "127.99.4"
     database_nodes = 4

@@ -6,9 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -177,29 +176,15 @@ def test_a_laboratory_that_gave_up_and_was_started_again_is_used(tmp_path: Path)
     assert dask.handed_out == [(A, 1), (B, 2), (B, 1), (A, 3), (B, 4)]
 
 
-def test_a_run_that_is_stopped_while_a_laboratory_begins_stops_it_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("before", "after"), [("run-1", "run-3"), ("run-2", "run-1")])
+def test_a_run_is_stopped_while_it_begins_or_measures_and_no_other_is(before: str, after: str) -> None:
     stopped: list[str] = []
-    begun = SimpleNamespace(folder=tmp_path, todo=lambda: ["a trial"])
-
-    @contextmanager
-    def begin_slowly(*_: object, **options: object) -> Iterator[Any]:
-        labs.stop("run-2")
-        labs.stop("run-1")
-        begun.stop = lambda: stopped.append("run-1")
-        yield begun
-
-    async def run(progress: object) -> None:
-        labs.stop("run-3")
-
-    begun.run = run
-    monkeypatch.setattr(labs, "distributed", SimpleNamespace(get_worker=lambda: SimpleNamespace(address=A)))
-    monkeypatch.setattr(labs, "begin", begin_slowly)
-    monkeypatch.setattr(labs, "_written", lambda folder: {})
-    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path))
-    with pytest.raises(SteelyardError, match="it was stopped"):
-        labs.measure_block(ORDER, 1)
+    session: Any = SimpleNamespace(stop=lambda: stopped.append("run-1"))
+    labs.stop(before)
+    labs.measuring("run-1", session)
+    labs.stop(after)
+    labs._sessions.clear()
+    labs._stopped.clear()
     assert stopped == ["run-1"]
 
 

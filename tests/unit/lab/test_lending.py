@@ -6,14 +6,12 @@ import asyncio
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from steelyard.events.base import Silent
 from steelyard.events.shown import TimeLeft
-from steelyard.lab import lending as lending_module
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.lending import Lender, Lending
 from steelyard.leases.lease import Lease
@@ -150,17 +148,16 @@ class Rented(HandsOn):
 
 
 def test_rented_nodes_are_handed_on_while_another_start_is_expected_to_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """Starts of 20 minutes, and up to 30; leases of an hour. How long a start may take at most does not matter."""
     script = Script(tmp_path)
     script.recycled = []  # type: ignore[attr-defined]
     now_s = [0.0]
-    monkeypatch.setattr(lending_module, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     lenders = [Lender(Rented(script, "far"), Request("s", 1), "site")]
 
     async def body() -> list[str]:
-        lending, served = Lending(), list[str]()
+        lending, served = Lending(lambda: now_s[0]), list[str]()
         for _ in range(3):
             lease = await lending.lend(lenders, datetime.max)
             served.append(lease.id)

@@ -108,8 +108,8 @@ def first_boot(user: str, machine_key: str, public_key: str) -> str:
 
 
 def user_data(seconds: float, script: str) -> str:
-    """What cloud-init runs: at every boot what ends an instance after these seconds, unless that is put off; the script
-    at its first one."""
+    """Words for cloud-init, which ends an instance after these seconds, unless that is put off, and also if it has
+    rebooted; the script is run at its first boot."""
     parts = MIMEMultipart(boundary="steelyard")
     parts.attach(MIMEText(EVERY_BOOT.format(seconds=round(seconds)), "cloud-boothook"))
     parts.attach(MIMEText(script, "x-shellscript"))
