@@ -63,6 +63,10 @@ class TrialFrame:
     """Starts whose servers were warmed up, to what still fell at the end (`judging.server_warm_up.still_falling`)."""
     look: Look = ONE_LOOK
     """Which look at the study these trials give."""
+    _parts: dict[tuple[tuple[str, str], ...], pl.DataFrame] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """What `where` gave: each response asks for the same parts."""
 
     @classmethod
     def build(
@@ -111,10 +115,13 @@ class TrialFrame:
 
     def where(self, treatment: Mapping[str, Level]) -> pl.DataFrame:
         """The rows of one treatment, or of a part of one: some factors at fixed levels."""
-        rows = self.data
-        for name, level in treatment.items():
-            rows = rows.filter(_is_level(rows.schema[name], name, level))
-        return rows
+        part = tuple((name, str(level)) for name, level in treatment.items())
+        if part not in self._parts:
+            rows = self.data
+            for name, level in treatment.items():
+                rows = rows.filter(_is_level(rows.schema[name], name, level))
+            self._parts[part] = rows
+        return self._parts[part]
 
     def values(self, response: str, treatment: Mapping[str, Level] | None = None) -> pl.DataFrame:
         """The used rows, without control trials, that have a value of the response; estimates use these rows."""
