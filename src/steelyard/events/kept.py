@@ -203,6 +203,16 @@ class LaboratoryFailed(Kept):
     notes: tuple[str, ...]
 
 
+class BlockLost(Kept):
+    """A block that another machine measured was lost in flight, with its trials: none of them is in the store."""
+
+    name = "block-lost"
+    block: int
+    machine: str
+    """Id of the machine, or its name in `STEELYARD_MACHINE`."""
+    why: str
+
+
 class QuietAwaited(Kept):
     """The machine was not quiet: no trial begins until it is."""
 

@@ -13,6 +13,7 @@ import secrets
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from typing import Any, Final
 
 from steelyard import __version__
 from steelyard.events.base import Event
+from steelyard.events.kept import BlockLost
 from steelyard.format import count, listed
 from steelyard.heavy import distributed
 from steelyard.lab.provenance import boot
@@ -48,6 +50,8 @@ POLL_S: Final = 0.05
 """Times between two questions to the scheduler, and between two looks whether a block is done."""
 FOLDER: Final = "laboratory"
 """Folder of the block in flight, in the state folder of a laboratory."""
+SHORT: Final = 12
+"""Characters of a machine's id before each line of its laboratory."""
 START_ONE: Final = "dask worker {} --resources lab=1 --nworkers 1 --nthreads 1"
 
 OF_OTHERS: Final = 0o077
@@ -121,7 +125,7 @@ def measure_block(order: Order, block: int) -> Files:
 
     def show(live: Live, event: Event) -> None:
         if line := event_line(live, event):
-            worker.log_event(order.run, f"{worker.address}: {line}")
+            worker.log_event(order.run, f"{machine_id()[:SHORT]}: {line}")
 
     shutil.rmtree(folder, ignore_errors=True)  # of a block during which the worker was killed
     try:
@@ -238,6 +242,9 @@ def _blocks(session: Session) -> list[int]:
         if holds:
             hint = "run it on one machine, without --labs"
             raise StudyError(f"this study cannot be given to laboratories: {reason}", hint, key="--labs")
+    if session.plan.blocks < FEWEST_BLOCKS:
+        what = f"this study has {count(session.plan.blocks, 'block')}, and a laboratory needs {FEWEST_BLOCKS}"
+        raise StudyError(what, f"set design.starts = {FEWEST_BLOCKS}, or run it without --labs", key="--labs")
     blocks = sorted({trial.block for trial in session.todo()})
     if begun := sorted({record.block for record in session.records}.intersection(blocks)):
         named = listed([str(block) for block in begun])
@@ -264,6 +271,10 @@ class _Work:
         self._said: dict[str, str] = {}
         """Last sentence about each laboratory."""
         self._busy: dict[str, tuple[int, Future[Files]]] = {}
+        self._machines: dict[str, str] = {}
+        """Address of each laboratory that got a block, to its machine."""
+        self._measured = Counter(machine for machine, _ in {(one.machine_id, one.block) for one in session.records})
+        """Number of blocks that each machine has measured."""
         self._begun = self._waits = False
         self._until_s = time.monotonic() + first_s
 
@@ -274,7 +285,7 @@ class _Work:
             for address in [address for address, (_, future) in self._busy.items() if future.done()]:
                 self._take(address)
             self._choose()
-            for address in sorted(self._usable.keys() - self._busy.keys())[: len(self._blocks)]:
+            for address in self._next():
                 self._hand_out(address)
             if not self._usable:
                 if self._gave_up or (not self._begun and time.monotonic() > self._until_s):
@@ -287,14 +298,26 @@ class _Work:
             while time.monotonic() < until_s and not any(future.done() for _, future in self._busy.values()):
                 time.sleep(POLL_S)
 
+    def _next(self) -> list[str]:
+        """Laboratories that get a block now: those that have measured least first. The last blocks are kept for those
+        that are at work and would otherwise have measured too few."""
+        has = {address: self._measured[lab.ids[0]] + (address in self._busy) for address, lab in self._usable.items()}
+        free = sorted(has.keys() - self._busy.keys(), key=lambda address: (has[address], address))
+        kept = sum(max(0, FEWEST_BLOCKS - has[address]) for address in self._busy.keys() & has.keys())
+        return [
+            address
+            for place, address in enumerate(free)
+            if place < len(self._blocks) - (kept if has[address] >= FEWEST_BLOCKS else 0)
+        ]
+
     def stop(self) -> None:
         """Stop the laboratories that still measure."""
         if self._busy:
             self._say(f"{count(len(self._busy), 'block')} in flight: lost, the laboratories stop")
             with contextlib.suppress(Exception):  # they, or the scheduler, may be gone
                 self._client.run(stop, self._order.run, workers=list(self._busy), on_error="ignore")
-                for _, future in self._busy.values():
-                    future.cancel()
+            for address in list(self._busy):
+                self._lost(address, "the command was stopped")
 
     def _look(self) -> None:
         """See who has gone, and who has come. Raises SteelyardError if the scheduler has gone."""
@@ -311,7 +334,7 @@ class _Work:
                 what.pop(address, None)
             if address in self._busy:
                 self._say(f"laboratory {address} has gone")
-                self._again(address)
+                self._again(address, "its laboratory has gone")
         for address, lab in described.items():
             if not isinstance(lab, OSError) and lab != self._known.get(address):  # an OSError: it is going, or coming
                 self._known[address] = lab
@@ -357,6 +380,7 @@ class _Work:
 
     def _hand_out(self, address: str) -> None:
         self._begun, block = True, self._blocks.pop(0)
+        self._machines[address] = self._usable[address].ids[0]
         self._say(f"block {block}: to laboratory {address}")
         # Of an executor, whose future is done when its result is here: a worker may die while it sends.
         future = self._client.get_executor().submit(
@@ -365,9 +389,15 @@ class _Work:
         )  # fmt: skip
         self._busy[address] = block, future
 
-    def _again(self, address: str) -> None:
+    def _lost(self, address: str, why: str) -> int:
+        """Forget a block in flight; the journal does not."""
         block, future = self._busy.pop(address)
         future.cancel()
+        self._session.writer.event(BlockLost(block=block, machine=self._machines[address], why=why))
+        return block
+
+    def _again(self, address: str, why: str) -> None:
+        block = self._lost(address, why)
         self._blocks.insert(0, block)
         self._say(f"block {block} goes to another laboratory")
 
@@ -379,7 +409,7 @@ class _Work:
         except Exception as error:  # whatever went wrong there, another laboratory may do it
             hint = error.hint if isinstance(error, SteelyardError) else ""
             self._gave_up[address] = SteelyardError(f"laboratory {address} gave up: {error}", hint)
-            self._again(address)
+            self._again(address, f"its laboratory gave up: {error}")
             return
         into = self._session.folder
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=f".{into.name}.") as folder:
@@ -388,4 +418,5 @@ class _Work:
             (Path(folder) / "block").rename(_received(into, str(block)))
         _merge(self._session, _received(into, str(block)))
         del self._busy[address]
+        self._measured[self._machines[address]] += 1
         self._say(f"block {block} is merged, {count(len(self._blocks) + len(self._busy), 'block')} left")

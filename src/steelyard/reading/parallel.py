@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -26,19 +27,23 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 ANSWER_S: Final = 10.0
 """Longest wait for the answer of a scheduler."""
+ADDRESS: Final = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+:\d+")
+HINT: Final = "start one with `dask scheduler`, and name the address that it prints, such as tcp://192.0.2.1:8786"
 
 
 @contextlib.contextmanager
 def connected(address: str, answer_s: float = ANSWER_S) -> Iterator[distributed.Client]:
-    """A client of a Dask scheduler. Raises SteelyardError if Dask is not installed, or if no scheduler answers."""
+    """A client of a Dask scheduler. Raises SteelyardError if that is no address, if Dask is not installed, or if no
+    scheduler answers."""
+    if not ADDRESS.fullmatch(address):
+        raise SteelyardError(f"{address!r} is no address of a Dask scheduler", f"{HINT}; its port is 8786 by default")
     try:
         client = distributed.Client(address, timeout=answer_s, set_as_default=False)
     except ModuleNotFoundError as error:
         hint = "pip install 'steelyard[labs]'"
         raise SteelyardError("Dask is not installed here: the package distributed is missing", hint) from error
     except (OSError, ValueError) as error:
-        hint = "start one with `dask scheduler`, and name the address that it prints, such as tcp://192.0.2.1:8786"
-        raise SteelyardError(f"no Dask scheduler answers at {address}: {error}", hint) from error
+        raise SteelyardError(f"no Dask scheduler answers at {address}: {error}", HINT) from error
     with client:
         yield client
 

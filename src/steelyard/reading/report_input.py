@@ -68,6 +68,8 @@ class ReportInput:
     """Limits of the nodes as measured, before and after each start that asked for any."""
     measured_again: Sequence[MeasuredAgain] = ()
     """Sealed attempts that were removed or set aside and measured again."""
+    lost_blocks: Sequence[int] = ()
+    """Blocks that were lost in flight by other machines, and measured again."""
     made_s: float | None = None
     """When the page is made, seconds since the epoch; None leaves it out, so that equal stores give equal pages."""
 
@@ -96,6 +98,7 @@ def report_input(opened: Opened, *, courses: bool = True) -> ReportInput:
         tables=tables(results),
         gaugings=_gaugings(store, records),
         measured_again=store.measured_again,
+        lost_blocks=store.lost_blocks,
     )
     # Now everything that the page shows has been read.
     return replace(page_input, damages=store.damages)

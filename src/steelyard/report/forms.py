@@ -191,8 +191,9 @@ def _generator(page: Drawing) -> Markup:
 def _crimes(page: Drawing) -> Markup:
     given = page.page_input
     checks = crimes(
-        given.study, page.results, page.records, given.facts, page.drawn, given.measured_again, given.machines
-    )
+        given.study, page.results, page.records, given.facts, page.drawn, given.measured_again, given.machines,
+        given.lost_blocks,
+    )  # fmt: skip
     guilty, clear = validity.crimes(checks), validity.clear_crimes(checks)
     return heading("Benchmarking crimes") + page.table(guilty) + page.folded(clear, sortable=False)
 

@@ -10,6 +10,7 @@ from steelyard.events.base import Kept, Unknown
 from steelyard.events.kept import (
     ActivityBegan,
     ActivityEnded,
+    BlockLost,
     DraftRemoved,
     LaboratoryFailed,
     NoiseFloorSought,
@@ -199,6 +200,8 @@ def _in_words(  # noqa: PLR0911, PLR0912 - one a kind of event
             return f"{event.name.replace('-', ' ')}: {event.message}", True
         case SessionInterrupted():
             return "interrupted", True
+        case BlockLost():
+            return f"block {event.block} on {event.machine} was lost: {event.why}", True
         case StartBegan():
             return f"block {event.block}: starting a cluster for {count(event.trials, 'trial')}", False
         case StartReady():

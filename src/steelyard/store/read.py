@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from steelyard import no_links
-from steelyard.events.kept import LinksMeasured, NoiseFloorSought
+from steelyard.events.kept import BlockLost, LinksMeasured, NoiseFloorSought
 from steelyard.format import count
 from steelyard.heavy import pl
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, mismatch
@@ -383,6 +383,11 @@ class Store:
     def measured_again(self) -> tuple[MeasuredAgain, ...]:
         """Sealed attempts that were removed or set aside and measured again, as the journal knows."""
         return measured_again(self.journal())
+
+    @property
+    def lost_blocks(self) -> tuple[int, ...]:
+        """Blocks that several laboratories measured and that were lost in flight, as the journal knows."""
+        return tuple(entry.event.block for entry in self.journal() if isinstance(entry.event, BlockLost))
 
     def _stamp(self, name: str) -> tuple[int, int]:
         with contextlib.suppress(OSError):

@@ -13,6 +13,7 @@ import pytest
 from steelyard.model.errors import StoreError, SystemFault
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
+from steelyard.node.tasks import together
 from steelyard.system.cassandra import Cassandra, Settings, _snapshots, create
 from steelyard.testing.system import SCHEMA, SystemContract
 
@@ -130,7 +131,7 @@ def ring_of_three(settings: Settings, tmp_path: Path, network: str) -> None:
             # Four files of like size are what size-tiered compaction waits for.
             for _ in range(4):
                 await suite.write(endpoint, SCHEMA, KEYS)
-                await system._flush(nodes, SCHEMA)
+                await together(system.maintain(node, "flush") for node in nodes)
             await quiet(system, nodes)
             assert len(list(_snapshots.table_folder(nodes[0], SCHEMA, SCHEMA.table).glob("*-Data.db"))) < 5
             assert all(path.read_bytes() == content for path, content in kept.items())

@@ -241,6 +241,27 @@ def test_what_the_store_has_lost_of_other_blocks_is_no_matter_of_this_one(tmp_pa
         assert labs._blocks(session) == [1]
 
 
+def test_the_last_block_waits_for_a_laboratory_that_has_measured_too_few(tmp_path: Path) -> None:
+    """Of four blocks: one of the two laboratories is at work with its first when the other has done two."""
+    study = tmp_path / "made.toml"
+    study.write_text(made.STUDY.replace("starts = 3", "starts = 4"))
+    with begin(study, tmp_path / "store", here=False) as session:
+        work = labs._Work(Dask({}), "tcp://10.0.0.9:8786", session, ORDER, [4], print)  # type: ignore[arg-type]
+        work._usable = {A: laboratory("a"), B: laboratory("b")}
+        work._measured["machine-a"] = 2
+        assert work._next() == [B]
+        work._busy[B] = 3, Future()
+        assert work._next() == []
+        work._measured["machine-b"] = 1
+        assert work._next() == [A]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "http://10.0.0.9:8786", "tcp://10.0.0.9"])
+def test_what_is_no_address_is_refused_at_once(address: str) -> None:
+    with pytest.raises(SteelyardError, match="is no address of a Dask scheduler"), connected(address):
+        pass
+
+
 def test_without_a_scheduler_it_is_said_what_to_do() -> None:
     with pytest.raises(SteelyardError, match="no Dask scheduler answers at tcp:") as caught, connected(NOWHERE, 0.2):
         pass

@@ -14,6 +14,7 @@ from steelyard.events.base import KINDS, Kept, Unknown
 from steelyard.events.kept import (
     ActivityBegan,
     ActivityEnded,
+    BlockLost,
     DisksLimited,
     DraftRemoved,
     FolderMissed,
@@ -89,6 +90,7 @@ EVENTS: tuple[Kept, ...] = (
     ActivityBegan(trial="a-s1-t1", kind="scale-out", nodes=("n4",), cause="scheduled"),
     ActivityEnded(trial="a-s1-t1", kind="scale-out", nodes=("n4",), outcome="failed", error="no disk"),
     StartEnded(start="b01-1", phases=(PhaseTime(phase=Phase.DEPLOY, entered_s=1.0, left_s=2.0),)),
+    BlockLost(block=2, machine="boxB", why="its laboratory has gone"),
     LaboratoryFailed(start="b01-1", message="no disk", notes=("and no wipe",)),
     QuietAwaited(reasons=(Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, detail="a"),), wait_s=60.0),
     QuietReached(waited_s=7.0),

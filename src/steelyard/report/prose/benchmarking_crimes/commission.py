@@ -39,9 +39,10 @@ def crimes(
     figures: Sequence[Figure],
     measured_again: Sequence[MeasuredAgain] = (),
     machines: Mapping[str, Mapping[str, str]] | None = None,
+    lost_blocks: Sequence[int] = (),
 ) -> tuple[Crime, ...]:
     """Every check with its finding, the guilty ones first. `figures`: all that are drawn; `machines`: facts of those of
-    several laboratories."""
+    several laboratories; `lost_blocks`: what these lost in flight."""
     checks = (
         _baseline(results),
         _single_trials(results),
@@ -50,7 +51,7 @@ def crimes(
         _truncated_axes(figures),
         _closed_loop(study, results, records),
         _units(results, figures),
-        _left_out(results, measured_again),
+        _left_out(results, measured_again, lost_blocks),
         _noise_floor(results),
         *missing(study, results, records, facts),
     )
@@ -166,12 +167,14 @@ def _units(results: Results, figures: Sequence[Figure]) -> Crime:
     return Crime("No units, no n", bool(bare) or bool(without_n), evidence + ".", "Name the unit where it is made.")
 
 
-def _left_out(results: Results, measured_again: Sequence[MeasuredAgain]) -> Crime:
+def _left_out(results: Results, measured_again: Sequence[MeasuredAgain], lost_blocks: Sequence[int]) -> Crime:
     lost = sum(one.excluded for one in results.main(Summary))
     share = lost / results.trials if results.trials else 0.0
     evidence = (
         f"{lost} of {count(results.trials, 'attempt')} ({100 * share:.1f}%) left out, each listed with its reason"
     )
+    if lost_blocks:
+        evidence += f"; {count(len(lost_blocks), 'block')} lost in flight with all trials, and measured again"
     silent = lost - sum(exclusion.trials for one in results.main(Summary) for exclusion in one.exclusions)
     if silent > 0:
         return Crime(
