@@ -381,13 +381,13 @@ class _Work:
     def _hand_out(self, address: str) -> None:
         self._begun, block = True, self._blocks.pop(0)
         self._machines[address] = self._usable[address].ids[0]
-        self._say(f"block {block}: to laboratory {address}")
         # Of an executor, whose future is done when its result is here: a worker may die while it sends.
         future = self._client.get_executor().submit(
             measure_block, self._order, block, workers=[address], allow_other_workers=False, resources={RESOURCE: 1},
             pure=False, retries=0,
         )  # fmt: skip
         self._busy[address] = block, future
+        self._say(f"block {block}: to laboratory {address}")
 
     def _lost(self, address: str, why: str) -> int:
         """Forget a block in flight; the journal does not."""

@@ -110,7 +110,7 @@ class TestPacket(TestPartition):
     settings: ClassVar = {"loss_percent": 5, "rate_mbit": 10}
 
 
-NAMESPACE = f"sy-test-{LEASE}"
+NAMESPACE = f"cut-{LEASE}"
 SUBNET = "10.99.0"
 
 

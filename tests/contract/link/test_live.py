@@ -61,7 +61,7 @@ def test_losses_are_as_many_as_asked(tmp_path: Path) -> None:
         config = write_config(tmp_path, _point(loss_percent=20.0), [first, second], seed=3)
         with link(config) as running:
             measured = measure(
-                first, second, *PROBES_ONLY, "--probes", "400", "--interval-ms", "1", "--timeout-ms", "1000"
+                first, second, *PROBES_ONLY, "--probes", "400", "--interval-ms", "1", "--timeout-ms", "3000"
             )
             counters = running.end()
     # 36% of the round trips, 144 with a standard deviation of 9.6: five of them.
