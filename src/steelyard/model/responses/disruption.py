@@ -29,7 +29,8 @@ RESPONSES = (
     _of("recovery_s", "recovery time", "s", 205,
         "From the end of a disruption to the first of 5 seconds on end that were available, with a mean response time "
         "up to twice the median before the first disruption, or up to the highest before it. It has no value if the "
-        f"load, or the time to the next disruption, ended first: it is censored, and longer than what was watched. {IF_ALL}"),
+        "load, or the time to the next disruption, ended first: it is censored, and longer than what was watched. "
+        f"{IF_ALL}"),
     _of("relapse_s", "seconds lost after recovery", "s", 206,
         "Seconds after the recovery and before the next disruption that were not as good: not 0 if a cluster flaps. "
         f"{IF_ALL}"),
