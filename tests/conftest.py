@@ -150,6 +150,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "postgresql": _no_postgresql,
     "spark": _no_spark,
     "httperf": _lacks("httperf", "httperf"),
+    "nft": _lacks("nftables", "/usr/sbin/nft"),
     "browser": _no_browser,
     "sshd": _no_sshd,
     "docker": _no_docker,

@@ -359,9 +359,7 @@ impl Network {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        let output = inside.stdout.take().unwrap();
-        BufReader::new(output).read_line(&mut line).unwrap();
+        let line = first_line(&mut inside);
         let network = Self { inside };
         let filters = Command::new("nft").arg("-v").output().is_ok();
         (!line.is_empty() && filters).then_some(network)

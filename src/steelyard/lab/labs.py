@@ -416,7 +416,7 @@ class _Work:
             _write(files, Path(folder) / "block")
             # It is there whole, or not at all: the laboratory has it no longer.
             (Path(folder) / "block").rename(_received(into, str(block)))
+        del self._busy[address]  # whatever happens to its merge, it is not lost
         _merge(self._session, _received(into, str(block)))
-        del self._busy[address]
         self._measured[self._machines[address]] += 1
         self._say(f"block {block} is merged, {count(len(self._blocks) + len(self._busy), 'block')} left")

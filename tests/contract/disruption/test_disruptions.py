@@ -89,6 +89,7 @@ class TestDiskFull(DisruptionContract):
 
 
 @pytest.mark.root
+@pytest.mark.nft
 class TestPartition(DisruptionContract):
     """In three networks on a bridge, over which each node hears the others."""
 
@@ -105,6 +106,7 @@ class TestPartition(DisruptionContract):
 
 
 @pytest.mark.root
+@pytest.mark.nft
 class TestPacket(TestPartition):
     module = "packet"
     settings: ClassVar = {"loss_percent": 5, "rate_mbit": 10}
@@ -186,6 +188,7 @@ def heard(sockets: list[socket.socket]) -> set[tuple[int, int]]:
 
 
 @pytest.mark.root
+@pytest.mark.nft
 @pytest.mark.parametrize(
     ("number", "targets", "direction", "lost"),
     [
@@ -217,6 +220,7 @@ def test_exactly_the_packets_between_the_sides_are_lost_while_it_lasts(
 
 
 @pytest.mark.root
+@pytest.mark.nft
 @pytest.mark.parametrize(("targets", "lossy"), [([1], {1}), ([1, 2, 3], {1, 2, 3})], ids=["one", "all"])
 def test_a_share_of_the_packets_is_lost(tmp_path: Path, targets: list[int], lossy: set[int]) -> None:
     """Each once, also where both ends are targets."""
