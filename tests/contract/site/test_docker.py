@@ -297,6 +297,7 @@ def test_a_command_ends_with_its_client(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.nft
 @pytest.mark.usefixtures("daemon")
 def test_links_between_containers_can_be_cut_from_outside(tmp_path: Path) -> None:
     """Where no program inside may filter packets."""
