@@ -131,10 +131,17 @@ class EngineContract:
         engine = self.engine()
         if isinstance(engine, FallsSilent):
             return
-        nodes, said_s = self.nodes(tmp_path), dict[type[Record], float]()
+        nodes = self.nodes(tmp_path)
+        # On a busy machine the first interval may be late, but not each time.
+        ahead_s = (self._first_interval_ahead_s(engine, tmp_path, nodes) for _ in range(3))
+        assert any(ahead > SPOKEN_S / 3 for ahead in ahead_s), "its intervals arrived at the end"
+
+    def _first_interval_ahead_s(self, engine: Engine, tmp_path: Path, nodes: Sequence[Node]) -> float:
+        """Time from the first interval to the end record, in seconds."""
+        heard_s = dict[type[Record], float]()
 
         def take(node: str, record: Record) -> None:
-            said_s.setdefault(type(record), time.monotonic())
+            heard_s.setdefault(type(record), time.monotonic())
 
         async def body() -> None:
             async with self.contacts(tmp_path) as contacts:
@@ -142,7 +149,7 @@ class EngineContract:
                 await engine.drive(order, nodes, take, TIMEOUT_S)
 
         asyncio.run(body())
-        assert said_s[Done] - said_s[Interval] > SPOKEN_S / 3, "its intervals arrived at the end"
+        return heard_s[Done] - heard_s[Interval]
 
     def test_carries_out_orders_one_after_the_other(self, tmp_path: Path) -> None:
         """Files that an order left in the node's folder do not affect the next one."""

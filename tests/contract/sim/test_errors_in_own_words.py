@@ -110,7 +110,7 @@ async def guarded(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         0x01: (0x03, b"\0\x15PasswordAuthenticator"),
         0x0F: (0x00, struct.pack(">iH", 0x0100, 9) + b"incorrect"),
     }
-    with contextlib.suppress(asyncio.IncompleteReadError, OSError):
+    with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError, OSError):
         while True:
             _, _, stream, opcode, length = struct.unpack(">BBhBi", await reader.readexactly(9))
             await reader.readexactly(length)

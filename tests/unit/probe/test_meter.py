@@ -217,7 +217,7 @@ def test_energy_of_a_planted_curve_is_within_1_percent_with_gaps_and_without() -
     begun_s = time.time() + 2.5
     ended_s = begun_s + 6.0
     samples: list[Sample] = []
-    with plug(lambda t_s: None if begun_s + 1.5 < t_s < begun_s + 2.5 else watts(t_s)) as server:
+    with plug(lambda t_s: None if begun_s + 2.0 < t_s < begun_s + 3.0 else watts(t_s)) as server:
         asked = probe(one_of("shelly") | {"address": server.address, "nodes": ("n1",)})
         (placed,) = asked.placements(watched("n1"), 0.1)
         with lines(placed.argv) as process:

@@ -312,7 +312,7 @@ def test_a_stopping_rule_is_read_and_what_could_not_work_is_refused() -> None:
     assert capped.key == "design.starts"
     assert "no interval would be judged" in capped.message
     assert "must be more than 0" in wrong(f"{UNTIL}width_percent = 0\n").message
-    assert "main, execution_time_ms" in wrong(f'{UNTIL}width_percent = 2\nresponse = "speed"\n').message
+    assert "main, execution_time_ms" in wrong(f'{UNTIL}width_percent = 2\nresponse = "no such thing"\n').message
 
 
 def test_an_error_points_to_the_table_of_its_plug_in(tmp_path: Path) -> None:
