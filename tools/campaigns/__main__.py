@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.node.signals import as_keyboard_interrupt
-from tools.campaigns import damage, full_disk, hostile_stores, kills, orders, servers, studies
+from tools.campaigns import damage, disruptions, full_disk, hostile_stores, kills, orders, servers, studies
 from tools.campaigns.campaign import Campaign
 from tools.campaigns.runner import carry_out, table
 
@@ -23,6 +23,7 @@ CAMPAIGNS: dict[str, Campaign[Any]] = {
         full_disk.CAMPAIGN,
         hostile_stores.CAMPAIGN,
         kills.CAMPAIGN,
+        disruptions.CAMPAIGN,
     )
 }
 SEED = 20261122

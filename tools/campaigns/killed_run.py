@@ -2,15 +2,17 @@
 
 DELAY_S after the study has come to PHASE for the NTH time, TARGET is killed: `conductor` (this process), `agent` (a
 load generator of the study), `node` (a database process), `member` (one of the first nodes), `joiner` (a node that
-joins or has joined), `link` (the link program), `driver` (of a job) or `worker` (that runs executors). Other processes
-are found by their lease. The last line of standard error says what was killed; if nothing was there to kill, the line
-says so.
+joins or has joined), `link` (the link program), `driver` (of a job), `worker` (that runs executors), `holder` (agents
+that disrupt nodes), `both` (them and this process), or `client` (through which they are reached elsewhere). Other
+processes are found by their lease. `network`: the command in `STEELYARD_CAMPAIGN_CUT` is carried out, and nothing is
+killed. The last line of standard error says what was killed; if nothing was there to kill, the line says so.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Sequence
@@ -29,6 +31,8 @@ from tools.campaigns.leftovers import processes_of
 CONDUCTOR, AGENT, NODE, LINK = "conductor", "agent", "node", "link"
 MEMBER, JOINER = "member", "joiner"
 DRIVER, WORKER = "driver", "worker"
+HOLDER, BOTH, CLIENT, NETWORK = "holder", "both", "client", "network"
+CUT_VARIABLE = "STEELYARD_CAMPAIGN_CUT"
 WORDS_OF = {
     AGENT: ("steelyard-agent load",),
     NODE: ("steelyard-agent sim", "CassandraDaemon"),
@@ -37,6 +41,9 @@ WORDS_OF = {
     LINK: ("steelyard-agent link ",),
     DRIVER: (SUBMIT,),
     WORKER: (WORKER_CLASS,),
+    HOLDER: ("steelyard-agent disrupt ",),
+    BOTH: ("steelyard-agent disrupt ",),
+    CLIENT: (" disrupt ",),
 }
 """What the command line of a target holds."""
 KILLED = "killed:"
@@ -58,17 +65,28 @@ class Killer:
                 threading.Timer(self._delay_s, self._kill).start()
 
     def _kill(self) -> None:
-        if self._target == CONDUCTOR:
-            print(f"{KILLED} conductor", file=sys.stderr, flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-        wanted = WORDS_OF[self._target]
-        # Not the supervisor of a server, in whose command line that of the server is.
-        running = [(pid, words) for pid, words in processes_of(self._state).items() if " keep " not in words]
-        pids = sorted(pid for pid, words in running if any(word in words for word in wanted))
-        # Members are the first that were started.
-        for pid in pids[:1] if self._target == MEMBER else pids[-1:]:
+        if self._target == NETWORK:
+            subprocess.run(os.environ[CUT_VARIABLE].split(), check=True)
+        pids = self._pids() if self._target in WORDS_OF else []
+        for pid in pids:
             os.kill(pid, signal.SIGKILL)
-        print(f"{KILLED} {self._target if pids else 'nothing'}", file=sys.stderr, flush=True)
+        hit = pids or self._target in (CONDUCTOR, BOTH, NETWORK)
+        print(f"{KILLED} {self._target if hit else 'nothing'}", file=sys.stderr, flush=True)
+        if self._target in (CONDUCTOR, BOTH):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _pids(self) -> list[int]:
+        """Of all that disrupt nodes, else of one process."""
+        wanted = WORDS_OF[self._target]
+        running = processes_of(self._state).items()
+        # Not the supervisor of a server, in whose command line that of the server is, nor a watchdog.
+        named = [(pid, words) for pid, words in running if not any(word in words for word in (" keep ", " watch "))]
+        pids = sorted(pid for pid, words in named if any(word in words for word in wanted))
+        if self._target in (HOLDER, BOTH, CLIENT):
+            clients = {pid for pid, words in named if words.startswith(("ssh ", "docker "))}
+            return [pid for pid in pids if (pid in clients) == (self._target == CLIENT)]
+        # Members are the first that were started.
+        return pids[:1] if self._target == MEMBER else pids[-1:]
 
 
 def watched(killer: Killer) -> None:

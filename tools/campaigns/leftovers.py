@@ -11,14 +11,18 @@ PAUSE_S = 0.2
 
 
 def processes_of(state: Path) -> dict[int, str]:
-    """Running processes that a site started for a lease of this state folder: pid to command line."""
+    """Running processes that a site started for a lease of this state folder: pid to command line. Those of containers
+    and machines that this kernel runs are among them while the lease has a record; a watchdog is known by its words."""
     marker = f"STEELYARD_STATE={state}".encode()
+    leases = [path.stem.encode() for path in state.glob("leases/*.json")]
+    marks = {b"STEELYARD_LEASE=" + lease for lease in leases}
     running: dict[int, str] = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             environ = (process / "environ").read_bytes().split(b"\0")
-            if marker in environ and any(entry.startswith(b"STEELYARD_LEASE=") for entry in environ):
-                words = (process / "cmdline").read_bytes().replace(b"\0", b" ")
+            words = (process / "cmdline").read_bytes().replace(b"\0", b" ")
+            own = marker in environ and any(entry.startswith(b"STEELYARD_LEASE=") for entry in environ)
+            if own or not marks.isdisjoint(environ) or any(b" watch " in words and lease in words for lease in leases):
                 running[int(process.name)] = words.decode(errors="replace")
         except OSError:
             continue

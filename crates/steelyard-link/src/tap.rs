@@ -9,6 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -22,6 +24,8 @@ const NAME_BYTES: usize = libc::IFNAMSIZ;
 const COUNTERS_BYTES: usize = 16 << 10;
 /// Place of the column `drop` among the transmitted ones of /proc/net/dev, after eight received ones.
 const TRANSMIT_DROPPED: usize = 8 + 3;
+const USABLE_WITHIN: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(1);
 
 /// A device to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -236,6 +240,14 @@ fn add_address_6(request: &Request, interface: &str, address: Ipv6Addr, prefix_l
     bytes[16..20].copy_from_slice(&u32::from(prefix_length).to_ne_bytes());
     bytes[20..24].copy_from_slice(&index.0[NAME_BYTES..NAME_BYTES + 4]);
     Request(bytes).send(socket.as_fd(), libc::SIOCSIFADDR as _)?;
+    // It can be used once a work queue of the kernel has run.
+    let deadline = Instant::now() + USABLE_WITHIN;
+    while let Err(error) = UdpSocket::bind((address, 0)) {
+        if Instant::now() > deadline {
+            return Err(error);
+        }
+        thread::sleep(POLL);
+    }
     Ok(())
 }
 
