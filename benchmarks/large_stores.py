@@ -102,8 +102,8 @@ class Course(NamedTuple):
 
 FIRST: Final = Size(trials=1008, seconds=60, nodes=6)
 LARGEST: Final = {
-    "trials": Size(trials=10_080, seconds=20, nodes=3),
-    "nodes": Size(trials=24, seconds=60, nodes=1000),
+    "trials": Size(trials=10_080, seconds=20, nodes=1),
+    "nodes": Size(trials=12, seconds=60, nodes=1000),
     "bytes": Size(trials=504, seconds=6_000, nodes=6),
 }
 COMMANDS: Final = ("status", "report", "verify")

@@ -141,6 +141,7 @@ def made_case(whole: Path, root: Path, rng: random.Random) -> Case:
     holders = {name: set(rng.sample(numbers, rng.choice([1, 1, 2]))) for name in names}
     lost = {name for name in names if rng.random() < 0.08}
     overlap = rng.random() < 0.15
+    harms: list[tuple[Callable[[Path], None], Path]] = []
     for number in numbers:
         own = [name for name in names if number in holders[name] and name not in lost]
         gone = [name for name in names if name in lost and number in holders[name] and rng.random() < 0.7]
@@ -149,8 +150,7 @@ def made_case(whole: Path, root: Path, rng: random.Random) -> Case:
         case.stores.append(part(whole, store, own, number=number, sealed=gone, boot=boot, began_s=began_s))
         case.gone |= set(gone)
         harmed = {name for name in own if rng.random() < 0.15}
-        for name in harmed:
-            rng.choice(HARMS)(store / "trials" / name)
+        harms += [(rng.choice(HARMS), store / "trials" / name) for name in harmed]
         case.harmed |= {(store, name) for name in harmed}
         case.sound |= set(own) - harmed
         if rng.random() < 0.1:
@@ -161,6 +161,9 @@ def made_case(whole: Path, root: Path, rng: random.Random) -> Case:
         if len(pair) > 1 and rng.random() < 0.15 and not any(harmed == name for _, harmed in case.harmed):
             measured_again(case.stores[pair[1]], name)
             case.conflicts.add(name)
+    # A laboratory that measures sets aside what is damaged, so the harm comes last.
+    for harm, trial in harms:
+        harm(trial)
     if overlap:
         case.conflicts.add("boot boot-0")
     return case
