@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from steelyard.model.errors import StudyError
+from steelyard.model.study import Study
 from steelyard.plan import disruptions
 from steelyard.plan.abilities import Abilities
 from steelyard.plugins.find import Plugins
@@ -16,13 +17,17 @@ from tests.unit.lab.fakes import plan_of, study
 BASE: dict[str, Any] = {"load": {"duration_s": 120}, "factors": {"nodes": [3]}}
 
 
+def asked(disruption: dict[str, Any], **changes: Any) -> Study:
+    return study(**{**BASE, "disruption": {"name": "kill", "at_s": 30, **disruption}, **changes})
+
+
 def plan(disruption: dict[str, Any], **changes: Any) -> Any:
-    return plan_of(study(**{**BASE, "disruption": {"name": "kill", "at_s": 30, **disruption}, **changes}))
+    return plan_of(asked(disruption, **changes))
 
 
 def refused(tmp_path: Path, disruption: dict[str, Any], **changes: Any) -> list[StudyError]:
     abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
-    return list(disruptions.refusals(plan(disruption, **changes), abilities))
+    return list(disruptions.refusals(asked(disruption, **changes), plan(disruption, **changes), abilities))
 
 
 EXISTING = {"system": {"name": "cassandra", "managed": False, "contact_points": ["10.0.0.1"]}}
@@ -99,3 +104,16 @@ def test_what_check_says() -> None:
     assert "every treatment is disrupted" in said[2]
     compared = plan_of(study(**{**BASE, "factors": {"nodes": [3], "disruption": ["none", "kill"]}}))
     assert not any("without a control" in sentence for sentence in disruptions.notes(compared))
+
+
+def test_a_main_response_must_be_one_that_the_control_has(tmp_path: Path) -> None:
+    def errors(response: str, levels: list[str]) -> list[StudyError]:
+        factors = {"nodes": [3], "disruption": levels}
+        return refused(tmp_path, {"name": "none"}, factors=factors, analysis={"response": response})
+
+    (error,) = errors("recovery_s", ["none", "kill"])
+    assert (error.key, error.read) == ("analysis.response", "recovery_s")
+    assert "nothing is disrupted, so they have no recovery_s" in error.message
+    assert "availability_percent, lost_operations, ambiguous_operations" in error.hint
+    assert errors("recovery_s", ["kill", "noop"]) == []
+    assert errors("availability_percent", ["none", "kill"]) == []

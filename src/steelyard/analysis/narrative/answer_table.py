@@ -34,9 +34,10 @@ from steelyard.analysis.wording import capital, change_text, quantities, quantit
 from steelyard.format import confidence_text, count, number
 from steelyard.heavy import pl
 from steelyard.judging.design import treatments_of
+from steelyard.model.disruption import NONE
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
-from steelyard.model.responses import label_of, unit_of
+from steelyard.model.responses import disruption, label_of, of, unit_of
 from steelyard.model.study import Study
 from steelyard.model.value import Value
 
@@ -50,8 +51,8 @@ AnswerVerdict = Literal[
 """`slower` and `faster` of times and rates, `higher` and `lower` of percentiles and counts; `equivalent`: within the
 study's margin; `undecided`: the interval includes no change, or lies within the noise floor or a trend, or one level
 was measured cold and the other warm; `no verdict`: too few starts for an interval, or no baseline; `no value`: its
-valid trials have too few operations for this percentile, or are searches; `no valid trial`: nothing was measured at
-this level, though it was planned."""
+valid trials have too few operations for this percentile, are searches, or cannot have it, such as a recovery where
+nothing was disrupted; `no valid trial`: nothing was measured at this level, though it was planned."""
 
 LACKS: Final = {
     "no value": "too few operations per trial for this percentile",
@@ -59,6 +60,8 @@ LACKS: Final = {
 }
 """Words for a level without a value."""
 OF_SEARCHES: Final = "no value of this response, because its trials are searches"
+OF_CONTROLS: Final = "no value of this response: nothing was disrupted here"
+NEVER: Final = "no value of this response in any trial"
 
 
 class AnswerRow(Row):
@@ -310,7 +313,12 @@ def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base
 def _lacks(frame: TrialFrame, study: Study, treatment: Treatment) -> str:
     """Words for the reason why a level has no value."""
     missing, schedule = _missing(frame, treatment), study.fields_of(treatment).get("load.schedule", study.load.schedule)
-    return OF_SEARCHES if missing == "no value" and schedule == "search" else LACKS[missing]
+    if missing == "no value" and schedule == "search":
+        return OF_SEARCHES
+    if not frame.lacks(study.analysis.response, treatment):
+        return LACKS[missing]
+    is_control = study.fields_of(treatment).get("disruption", study.disruption.name) == NONE
+    return OF_CONTROLS if is_control and of(study.analysis.response) in disruption.RESPONSES else NEVER
 
 
 def _missing(frame: TrialFrame, treatment: Treatment) -> Literal["no value", "no valid trial"]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from steelyard.analysis import dilated, statistics
+from steelyard.analysis.frame import NO_VALUE_REASON, TOO_FEW_REASON
 from steelyard.analysis.inference.steadiness import STEADY_FACTOR
 from steelyard.analysis.narrative import carried, changed_size, machines, weaker_checks
 from steelyard.analysis.results import Results
@@ -83,9 +84,13 @@ def caveats(
         sentences.append(
             f"The system under test failed in {count(faults, 'trial')}; they have no place in means or medians."
         )
-    gone = [label(summary.treatment) for summary in results.main(Summary) if not summary.n]
-    if gone:
-        sentences.append(f"No valid trial of: {'; '.join(gone)}.")
+    gone = [one for one in results.main(Summary) if not one.n]
+    valueless = [one for one in gone if {why.reason for why in one.exclusions} & {TOO_FEW_REASON, NO_VALUE_REASON}]
+    for what, of in {
+        "No valid trial of": [one for one in gone if one not in valueless],
+        f"No trial with a value ({results.response_label}) of": valueless,
+    }.items():
+        sentences += [f"{what}: {'; '.join(label(one.treatment) for one in of)}."] if of else []
     never = list(not_run(study, plan, records).values()) if plan else []
     sentences += [f"{count(never.count(why), 'planned trial')} not run: {why}." for why in dict.fromkeys(never)]
     if results.main(Summary) and any(0 < summary.starts < 2 for summary in results.main(Summary)):

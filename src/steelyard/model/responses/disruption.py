@@ -42,3 +42,5 @@ RESPONSES = (
 `excess_response_ms_s`."""
 SHARED: Final = ("lost_operations", "excess_response_ms_s")
 """Responses of trials that change their size or are disrupted."""
+OF_CONTROLS: Final = ("availability_percent", "lost_operations", "ambiguous_operations")
+"""Those that a trial has, too, in which nothing is disrupted."""
