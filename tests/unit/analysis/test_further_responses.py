@@ -133,6 +133,7 @@ def test_a_control_without_a_value_is_no_baseline() -> None:
     assert recovery.answer_table is not None
     rows = {str(row.level): row for row in recovery.answer_table.rows}
     assert [rows[level].verdict for level in levels] == ["no value", "baseline", "higher"]
+    assert rows["noop"].value_text == "2.2 s", "of whole seconds, with one decimal"
     assert rows["none"].why == "no value of this response: nothing was disrupted here"
     assert "none has no value of this response: nothing was disrupted here" in recovery.answer[0]
     assert recovery.factors == found.factors, "in the order of the study, as in the other figures"

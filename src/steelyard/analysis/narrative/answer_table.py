@@ -182,7 +182,7 @@ def answer_table(
             rows += tuple(_without_baseline(frame, study, factor, others, levels, comparisons, rows))
     return AnswerTable(
         response=response, response_label=label_of(response), unit=unit_of(response), factor=factor,
-        confidence=confidence, every_pair=every_pair, rows=_in_one_unit(rows, unit_of(response)), same_n=_same_n(rows),
+        confidence=confidence, every_pair=every_pair, rows=_in_one_unit(rows, response), same_n=_same_n(rows),
         caption=_caption(rows, label_of(response), factor, confidence),
     )  # fmt: skip
 
@@ -338,7 +338,7 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
     change = change_text(compared.ratio, response)
     shown = verdict_text(compared)
     side = at(row.factor)
-    values = quantities([compared.mean_level.value, base], unit)
+    values = quantities([compared.mean_level.value, base], unit, of(response).resolution)
     return row.model_copy(
         update={
             "value": compared.mean_level.value, "value_interval": compared.mean_level, "baseline_value": base,
@@ -427,10 +427,10 @@ def _reason_of_pair(compared: Comparison) -> str:
     return text
 
 
-def _in_one_unit(rows: Sequence[AnswerRow], unit: str) -> tuple[AnswerRow, ...]:
+def _in_one_unit(rows: Sequence[AnswerRow], response: str) -> tuple[AnswerRow, ...]:
     """Rows with the texts of their values, all in one unit."""
     values = [value for row in rows for value in (row.value, row.baseline_value) if value is not None]
-    texts = iter(quantities(values, unit))
+    texts = iter(quantities(values, unit_of(response), of(response).resolution))
     done = []
     for row in rows:
         value = next(texts) if row.value is not None else ""
