@@ -17,6 +17,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.study.named_responses import named_responses
+from steelyard.system.base import LosesData
 
 
 def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
@@ -94,8 +95,11 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
     yield from (StudyError(what, hint, key=key, read=read) for wrong, what, hint, key, read in problems if wrong)
 
 
-def notes(plan: Plan) -> Iterator[str]:
+def notes(plan: Plan, abilities: Abilities) -> Iterator[str]:
     """Sentences on what is done, and on what it takes."""
+    killed = [one for one in distinct(plan, "system", "disruption") if one.disruption.name == "kill"]
+    systems = [system for one in killed if isinstance(system := abilities.system(one), LosesData)]
+    yield from dict.fromkeys(f"disruption kill: {lost}" for one in systems if (lost := one.lost_by_kill()))
     every = [one for one in distinct(plan, "site", "load", "disruption") if one.disruption.disrupts]
     sentences = {}
     for settings in every:

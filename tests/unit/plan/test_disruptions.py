@@ -26,8 +26,12 @@ def plan(disruption: dict[str, Any], **changes: Any) -> Any:
 
 
 def refused(tmp_path: Path, disruption: dict[str, Any], **changes: Any) -> list[StudyError]:
-    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
-    return list(disruptions.refusals(asked(disruption, **changes), plan(disruption, **changes), abilities))
+    planned = plan(disruption, **changes)
+    return list(disruptions.refusals(asked(disruption, **changes), planned, abilities(tmp_path)))
+
+
+def abilities(folder: Path) -> Abilities:
+    return Abilities(Plugins(), state_folder=folder, cache_folder=folder)
 
 
 EXISTING = {"system": {"name": "cassandra", "managed": False, "contact_points": ["10.0.0.1"]}}
@@ -96,14 +100,26 @@ def test_nothing_is_refused_without_reason(tmp_path: Path) -> None:
         assert refused(tmp_path, disruption) == []
 
 
-def test_what_check_says() -> None:
+def test_what_check_says(tmp_path: Path) -> None:
     three = plan({"every_s": 90}, load={"duration_s": 400}, design={"starts": 1, "trials": 2})
-    said = list(disruptions.notes(three))
+    said = list(disruptions.notes(three, abilities(tmp_path)))
     assert said[0] == "disruption kill of one for 20 s, at 30, 120, 210 and 300 s of the measured phase"
     assert "2 trials take 2 starts, not 1" in said[1]
     assert "every treatment is disrupted" in said[2]
     compared = plan_of(study(**{**BASE, "factors": {"nodes": [3], "disruption": ["none", "kill"]}}))
-    assert not any("without a control" in sentence for sentence in disruptions.notes(compared))
+    assert not any("without a control" in one for one in disruptions.notes(compared, abilities(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [("kill", {}, True), ("kill", {"appendonly": True}, False), ("pause", {}, False)],
+)
+def test_check_says_what_a_killed_server_has_lost(
+    tmp_path: Path, name: str, settings: dict[str, Any], said: bool
+) -> None:
+    redis = plan({"name": name}, system={"name": "redis", **settings})
+    lost = "disruption kill: a server comes back empty, because system.appendonly = false keeps no data on its disk"
+    assert (lost in disruptions.notes(redis, abilities(tmp_path))) == said
 
 
 def test_a_main_response_must_be_one_that_the_control_has(tmp_path: Path) -> None:
