@@ -84,13 +84,7 @@ def caveats(
         sentences.append(
             f"The system under test failed in {count(faults, 'trial')}; they have no place in means or medians."
         )
-    gone = [one for one in results.main(Summary) if not one.n]
-    valueless = [one for one in gone if {why.reason for why in one.exclusions} & {TOO_FEW_REASON, NO_VALUE_REASON}]
-    for what, of in {
-        "No valid trial of": [one for one in gone if one not in valueless],
-        f"No trial with a value ({results.response_label}) of": valueless,
-    }.items():
-        sentences += [f"{what}: {'; '.join(label(one.treatment) for one in of)}."] if of else []
+    sentences += _gone(results)
     never = list(not_run(study, plan, records).values()) if plan else []
     sentences += [f"{count(never.count(why), 'planned trial')} not run: {why}." for why in dict.fromkeys(never)]
     if results.main(Summary) and any(0 < summary.starts < 2 for summary in results.main(Summary)):
@@ -120,6 +114,17 @@ def caveats(
         if statistic.sentences is not None:
             sentences += statistic.sentences(results.of(statistic.row), results.response)
     return [*sentences, *weaker_checks.no_ceiling(records)]
+
+
+def _gone(results: Results) -> list[str]:
+    """Treatments without a value: those without a valid trial, and those whose valid trials have none."""
+    gone: dict[str, list[str]] = {}
+    for one in results.main(Summary):
+        is_valid = {why.reason for why in one.exclusions} & {TOO_FEW_REASON, NO_VALUE_REASON}
+        what = f"No trial with a value ({results.response_label})" if is_valid else "No valid trial"
+        if not one.n:
+            gone.setdefault(what, []).append(label(one.treatment))
+    return [f"{what} of: {'; '.join(names)}." for what, names in gone.items()]
 
 
 def _cold(study: Study, results: Results, simulated: bool) -> list[str]:
