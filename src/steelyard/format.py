@@ -94,21 +94,22 @@ def number(value: float | None, *, spread: float | None = None, digits: int = DI
     return text.replace("-", MINUS)
 
 
-def interval(estimate: Estimate | None) -> str:
+def interval(estimate: Estimate | None, resolution: float = 0.0) -> str:
     """`[low, high]`; empty if n does not support an interval."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return ""
-    spread = (estimate.high - estimate.low) / 2
+    spread = max((estimate.high - estimate.low) / 2, resolution)
     return f"[{number(estimate.low, spread=spread)}, {number(estimate.high, spread=spread)}]"
 
 
-def with_interval(estimate: Estimate | None) -> str:
-    """`value [low, high]`."""
+def with_interval(estimate: Estimate | None, resolution: float = 0.0) -> str:
+    """`value [low, high]`, with no finer digits than a tenth of the resolution."""
     if estimate is None:
         return NONE
     known = estimate.low is not None and estimate.high is not None
     spread = (estimate.high - estimate.low) / 2 if known else None  # type: ignore[operator]
-    return f"{number(estimate.value, spread=spread)} {interval(estimate)}".strip()
+    spread = max(spread or 0.0, resolution) if resolution else spread
+    return f"{number(estimate.value, spread=spread)} {interval(estimate, resolution)}".strip()
 
 
 def signed(value: float, *, digits: int = 2) -> str:

@@ -35,6 +35,7 @@ def test_a_number_that_stands_alone_has_no_zeros_at_its_end() -> None:
 def test_an_estimate_shows_its_interval_with_the_same_digits() -> None:
     estimate = Estimate(value=15.6123, low=14.88, high=16.34, n=4, unit="s", method="t")
     assert shown.with_interval(estimate) == "15.61 [14.88, 16.34]"
+    assert shown.with_interval(estimate, 1.0) == "15.6 [14.9, 16.3]", "no finer than a tenth of its resolution"
 
 
 def test_an_estimate_without_interval_shows_none() -> None:

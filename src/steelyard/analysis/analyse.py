@@ -77,7 +77,7 @@ def _further(context: Context, response: str) -> Results:
     names = tuple(name for name in study.analysis.every_response if name != response)
     analysis = study.analysis.model_copy(update={"response": response, "responses": names, "objective": ""})
     own = Context(
-        context.frame, study.model_copy(update={"analysis": analysis}), seed=context.seed,
+        context.whole, study.model_copy(update={"analysis": analysis}), seed=context.seed,
         statistics=statistics.every(), records=context.records, within=within, floors=context.floors,
     )  # fmt: skip
     results = _results(own)
@@ -99,7 +99,7 @@ def _results(context: Context) -> Results:
     results = Results(
         study=study.study.name, title=study.study.title or study.study.name, question=study.study.question,
         response=response, response_label=label_of(response), unit=unit_of(response), confidence=confidence,
-        factors={name: tuple(levels) for name, levels in frame.factors.items()},
+        factors={name: tuple(levels) for name, levels in context.whole.factors.items()},
         numbers={name: tuple(known.values()) for name, known in frame.numbers.items()},
         number_units={name: "MiB" if name == PROFILE else study.unit_of(name) for name in frame.numbers},
         hard=frame.hard, size_factor=size_factor(frame),

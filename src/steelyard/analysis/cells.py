@@ -22,7 +22,7 @@ from steelyard.judging.trial_responses import response_of
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
 from steelyard.model.objective import Limit
-from steelyard.model.responses import unit_of
+from steelyard.model.responses import of, unit_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
@@ -113,7 +113,7 @@ def _cells(
         )
         for treatment, starts in means
     ]  # fmt: skip
-    texts = iter(quantities([one.value.value for one in cells if one.value is not None], unit))
+    texts = iter(quantities([one.value.value for one in cells if one.value is not None], unit, of(response).resolution))
     return tuple(one if one.value is None else one.model_copy(update={"value_text": next(texts)}) for one in cells)
 
 

@@ -128,6 +128,23 @@ class TrialFrame:
         rows = self.where(treatment or {})
         return rows.filter(pl.col("used") & ~pl.col("control") & pl.col(response).is_not_null())
 
+    def lacks(self, response: str, treatment: Mapping[str, Level]) -> bool:
+        """Whether no used row of a treatment, or of a part of one, has a value of what happens in trials or does
+        not: of a control that is not disrupted, none can."""
+        if responses.of(response).source != "activities":
+            return False
+        rows = self.where(treatment).filter(pl.col("used") & ~pl.col("control"))
+        return 0 < rows.height == rows[response].null_count()
+
+    def compared_by(self, response: str) -> TrialFrame:
+        """The same with levels that lack the response as the last ones: the first of the others is the baseline."""
+        if not any(self.lacks(response, {name: level}) for name, levels in self.factors.items() for level in levels):
+            return self
+        return replace(self, factors={
+            name: tuple(sorted(levels, key=lambda level: self.lacks(response, {name: level})))
+            for name, levels in self.factors.items()
+        })  # fmt: skip
+
     def treatments(self) -> tuple[dict[str, Level], ...]:
         """Every treatment that has a row, in the order of the factors' levels."""
         seen: dict[tuple[Level, ...], dict[str, Level]] = {}

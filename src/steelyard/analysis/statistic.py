@@ -126,8 +126,10 @@ class Context:
         records: Sequence[TrialRecord] = (), floors: Floors | None = None, decision: Decision | None = None,
         within: Within | None = None,
     ) -> None:  # fmt: skip
-        """`statistics`: those available through `of`. `within`: None if no data within trials were read."""
-        self.frame, self.study, self.records, self.seed = frame, study, records, seed
+        """`statistics`: those available through `of`. `within`: None if no data within trials were read. `frame` has
+        its levels in the order by which the response is compared, `whole` in that of the study."""
+        self.whole, self.frame = frame, frame.compared_by(study.analysis.response)
+        self.study, self.records, self.seed = study, records, seed
         self.floors, self.decision, self.within = floors or Floors(), decision, within or Within()
         self._statistics = {statistic.row: statistic for statistic in statistics}
         self._computed: dict[type[Row], tuple[Row, ...] | None] = {}

@@ -31,11 +31,12 @@ def quantity(value: float, unit: str) -> str:
     return quantities([value], unit)[0]
 
 
-def quantities(values: Sequence[float], unit: str) -> list[str]:
-    """Values with three significant digits, all in one unit that suits them: `0.32 s`, `12.4 s`."""
+def quantities(values: Sequence[float], unit: str, resolution: float = 0.0) -> list[str]:
+    """Values with three significant digits, or as many as their resolution supports, all in one unit that suits them:
+    `0.32 s`, `12.4 s`."""
     factor, shown = scale(values, unit)
-    space = "" if shown == "%" else " "
-    return [f"{number(value * factor, digits=3, trim=False)}{space}{shown}".strip() for value in values]
+    space, spread = "" if shown == "%" else " ", resolution * factor
+    return [f"{number(one * factor, spread=spread, digits=3, trim=False)}{space}{shown}".strip() for one in values]
 
 
 def scale(values: Sequence[float], unit: str) -> tuple[float, str]:

@@ -91,7 +91,7 @@ def disruption_measures(record: TrialRecord, intervals: Iterable[Interval]) -> d
     begins = [_began_s(activity) - zero_s for activity in record.disruptions]
     first_s = min(begins, default=math.inf)
     good = _good(seconds, available, first_s)
-    names = ("detection_s", "seen_down_s", "recovery_s", "relapse_s")
+    names = ("detection_s", "seen_down_s", "recovery_s", "outage_s", "relapse_s")
     times: dict[str, list[float | None]] = {name: [] for name in names}
     settled_s: float | None = None
     for activity, begun_s, until_s in zip(record.disruptions, begins, [*begins[1:], math.inf], strict=False):
@@ -103,6 +103,7 @@ def disruption_measures(record: TrialRecord, intervals: Iterable[Interval]) -> d
         seen_s = marked_s(activity, SEEN_DOWN)
         times["seen_down_s"].append(None if seen_s is None else max(0.0, seen_s - zero_s - begun_s))
         times["recovery_s"].append(recovery_s)
+        times["outage_s"].append(None if healed_s is None else _outage_s(good[:until], begun_s, healed_s - zero_s))
         later = [] if settled_s is None else good[math.ceil(settled_s) : until]
         times["relapse_s"].append(None if settled_s is None else float(later.count(False)))
     for name, each in times.items():
@@ -162,11 +163,26 @@ def _detection_s(seconds: Seconds, available: Sequence[bool], begun_s: float, fi
 
 def _recovery_s(good: Sequence[bool], healed_s: float) -> float | None:
     """Seconds from the end of a disruption to the first of GOOD_S good seconds on end."""
-    first = max(0, math.floor(healed_s))
-    for second in range(first, len(good) - GOOD_S + 1):
-        if all(good[second : second + GOOD_S]):
-            return max(0.0, second - healed_s)
-    return None
+    back = _settled(good, max(0, math.floor(healed_s)))
+    return None if back is None else max(0.0, back - healed_s)
+
+
+def _outage_s(good: Sequence[bool], begun_s: float, healed_s: float) -> float | None:
+    """Seconds from the beginning of a disruption to the first of GOOD_S good seconds on end after the last bad one
+    before its end; 0 if none was bad."""
+    first = max(0, math.floor(begun_s))
+    within = range(first, max(first + 1, math.floor(healed_s)))
+    if within.stop > len(good):
+        return None
+    bad = [second for second in within if not good[second]]
+    back = _settled(good, bad[-1] + 1) if bad else first
+    return None if back is None else max(0.0, back - begun_s)
+
+
+def _settled(good: Sequence[bool], first: int) -> int | None:
+    """The first of GOOD_S good seconds on end, from `first` on."""
+    places = range(first, len(good) - GOOD_S + 1)
+    return next((second for second in places if all(good[second : second + GOOD_S])), None)
 
 
 def _timed_out(intervals: Iterable[Interval]) -> int:

@@ -125,6 +125,8 @@ class Response:
     source: Source = "records"
     measure: Measure | None = None
     """Computation from samples, if `source` is samples."""
+    resolution: float = 0.0
+    """What a trial's value is exact to, in its unit: estimates have no finer digits than a tenth of it."""
     less_is_better: bool | None = None
     """Which change is an improvement where `direction` does not say: of CPU less is better, though not faster."""
 

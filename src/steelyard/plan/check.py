@@ -132,7 +132,7 @@ def notes(plan: Plan, examined: preflight.Preflight, abilities: Abilities, whole
     yield from load_feasibility.notes(plan, history, cores, abilities)
     yield from processor_quotas.notes(plan, cores, abilities)
     yield from growth.notes(study, plan, cores, abilities)
-    yield from disruptions.notes(plan)
+    yield from disruptions.notes(plan, abilities)
     yield from part_notes.notes(study, plan, cores, abilities)
     yield from rent.notes(study, plan, abilities, examined.cost.seconds)
     yield from empty_tables.notes(study, plan, abilities)

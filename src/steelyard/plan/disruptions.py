@@ -12,16 +12,30 @@ from steelyard.judging.disruptions import targets
 from steelyard.model.disruption import NONE, SETS
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
+from steelyard.model.responses import disruption
+from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, distinct
+from steelyard.study.named_responses import named_responses
+from steelyard.system.base import LosesData
 
 
-def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
-    """Errors for disruptions that a site, a system or a load cannot follow."""
+def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
+    """Errors for disruptions that a site, a system or a load cannot follow, and for what their controls cannot have."""
     parts = ("site", "system", "load", "data", "node", "policy", "disruption")
     every = [one for one in distinct(plan, *parts) if one.disruption.disrupts]
     errors = [error for settings in every for error in _of(settings, abilities)]
     yield from {error.message: error for error in errors}.values()
+    controls = sum(not trial.settings.disruption.disrupts for trial in plan.trials)
+    of_disrupted = {*(one.name for one in disruption.RESPONSES), *disruption.SHARED} - {*disruption.OF_CONTROLS}
+    for key, name in named_responses(study).items() if every and controls else ():
+        if name in of_disrupted and not key.startswith("analysis.responses."):
+            yield StudyError(
+                f"in {controls} of {count(len(plan.trials), 'trial')} nothing is disrupted, so they have no {name}",
+                f"allowed with such a control: {', '.join(disruption.OF_CONTROLS)}, and what every trial has. Name "
+                f"{name} in analysis.responses: it is compared among disruptions there",
+                key=key, read=name,
+            )  # fmt: skip
 
 
 def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
@@ -81,8 +95,11 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
     yield from (StudyError(what, hint, key=key, read=read) for wrong, what, hint, key, read in problems if wrong)
 
 
-def notes(plan: Plan) -> Iterator[str]:
+def notes(plan: Plan, abilities: Abilities) -> Iterator[str]:
     """Sentences on what is done, and on what it takes."""
+    killed = [one for one in distinct(plan, "system", "disruption") if one.disruption.name == "kill"]
+    systems = [system for one in killed if isinstance(system := abilities.system(one), LosesData)]
+    yield from dict.fromkeys(f"disruption kill: {lost}" for one in systems if (lost := one.lost_by_kill()))
     every = [one for one in distinct(plan, "site", "load", "disruption") if one.disruption.disrupts]
     sentences = {}
     for settings in every:

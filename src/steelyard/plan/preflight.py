@@ -138,7 +138,7 @@ def refusals(
         *processor_quotas.refusals(plan, abilities),
         *growth.refusals(study, plan, abilities),
         *rent.refusals(study, plan, abilities, cost),
-        *disruptions.refusals(plan, abilities),
+        *disruptions.refusals(study, plan, abilities),
         *node_disks.refusals(plan, history, abilities),
         *empty_tables.refusals(study, plan, abilities),
         *engines.unspoken(plan, abilities),

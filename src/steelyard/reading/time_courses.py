@@ -192,7 +192,7 @@ def timeline(
         windows,
         spans,
         _heat(answered),
-        _events(rest, begun_s, seconds),
+        _events([*rest, *_marks(record)], begun_s, seconds),
         middle,
         bands,
         () if samples is None else cpu_strips(samples, begun_s, step_s, len(windows)),
@@ -356,6 +356,11 @@ def _phases(record: TrialRecord, begun_s: float, seconds: float) -> tuple[Course
         if (healed_s := marked_s(activity, HEALED)) is not None
     ]
     return tuple(span for span in (*within, *disrupted) if span.from_s < span.to_s)
+
+
+def _marks(record: TrialRecord) -> list[tuple[float, str]]:
+    """The marks of the trial's disruptions: time, seconds since the epoch, and what happened to which node."""
+    return [(mark.t_s, _called(mark.name, mark.node)) for one in record.disruptions for mark in one.marks]
 
 
 def _nodes(record: TrialRecord, begun_s: float, seconds: float) -> tuple[tuple[float, int], ...]:

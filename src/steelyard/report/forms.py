@@ -86,7 +86,7 @@ def _answer(page: Drawing) -> Markup:
     known = any("left out" in caveat for caveat in caveats)
     left_out = "; ".join(f"{one.reason}: {one.trials}" for one in results.of(Exclusion) if not known)
     others = answers.other_responses(results)
-    in_words = () if others else [(*named(one), one.answer[0]) for one in results.further]
+    in_words = [(*named(one), one.answer[0]) for one in answers.uncompared(results)]
     html += page.block("basis", results, left_out, in_words) + page.table(others, look="answers")
     html += page.block("caveats", caveats, more) if caveats else ""
     return html + page.table(grid(page.this, Elasticity), own=False)

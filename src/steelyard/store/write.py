@@ -215,7 +215,12 @@ class StoreWriter:
         self.close()
 
     def close(self) -> None:
-        """Release the lock. Idempotent."""
+        """Release the lock, and leave no folder of a study of which nothing was written. Idempotent."""
+        with contextlib.suppress(OSError):  # trials that are not empty, a folder that is gone
+            if not self._lock.closed and {*os.listdir(self.folder)} == {layout.TRIALS, layout.LOCK}:
+                self.trials.rmdir()
+                (self.folder / layout.LOCK).unlink()
+                self.folder.rmdir()
         self._lock.close()
 
     def _repair(self) -> tuple[Damage, ...]:

@@ -266,6 +266,15 @@ class HasSizeNotes(Protocol):
         ...
 
 
+@runtime_checkable
+class LosesData(Protocol):
+    """Ability: may lose acknowledged data when a server is killed."""
+
+    def lost_by_kill(self) -> str:
+        """A clause on what a killed server has lost once it is started again; empty if nothing. Pure."""
+        ...
+
+
 def nodes_to_lend(system: System, nodes: int) -> int:
     """Number of database nodes that a site lends for a cluster of `nodes` nodes."""
     return 0 if isinstance(system, Existing) and not system.watched else nodes

@@ -104,3 +104,50 @@ def test_tables_of_records_are_shown_once() -> None:
     }  # fmt: skip
     assert len(found.of(WarmedStart)) == tables(found)["server_warm_up"].height == 10
     assert found.further[0].of(WarmedStart) == ()
+
+
+def disrupted(level: str, start: int, **measures: float) -> TrialRecord:
+    """A trial at a level of the factor `disruption`, with measures of its own."""
+    trial = made.record(100.0, nodes=level, start=start, extra={"disruption": level})
+    kept = {name: level for name, level in trial.treatment.items() if name == "disruption"}
+    return trial.model_copy(update={"treatment": kept, "hard": ("disruption",), "measures": measures})
+
+
+def test_a_control_without_a_value_is_no_baseline() -> None:
+    """It is said why it has none; the others are compared among each other, in one family with all."""
+    levels: tuple[str, ...] = ("none", "noop", "pause")
+    trials = [
+        disrupted(level, start, availability_percent=100.0 - place * start,
+                  **({"recovery_s": place * 2.0 + start / 10} if place else {}))
+        for start in (1, 2, 3) for place, level in enumerate(levels)
+    ]  # fmt: skip
+    asked = made.study(
+        analysis={"response": "availability_percent", "responses": ["recovery_s"]}, factors={"disruption": levels},
+        load={"duration_s": 60},
+    )  # fmt: skip
+    found = analyse(trials, asked, seed=1)
+    assert [(row.baseline, row.level) for row in found.of(Comparison)] == [("none", "noop"), ("none", "pause")]
+    (recovery,) = found.further
+    (row,) = recovery.of(Comparison)
+    assert (row.baseline, row.level, row.family) == ("noop", "pause", 3)
+    assert recovery.answer_table is not None
+    rows = {str(row.level): row for row in recovery.answer_table.rows}
+    assert [rows[level].verdict for level in levels] == ["no value", "baseline", "higher"]
+    assert rows["noop"].value_text == "2.2 s", "of whole seconds, with one decimal"
+    assert rows["none"].why == "no value of this response: nothing was disrupted here"
+    assert "none has no value of this response: nothing was disrupted here" in recovery.answer[0]
+    assert recovery.factors == found.factors, "in the order of the study, as in the other figures"
+    assert not any("No valid trial" in text or "No trial" in text for text in found.caveats)
+
+
+def test_what_happened_in_no_trial_has_no_value_and_is_no_invalid_trial() -> None:
+    trials = [
+        disrupted(level, start, **({"recovery_s": 2.0 + start} if level == "pause" else {}))
+        for start in (1, 2, 3) for level in ("kill", "pause")
+    ]  # fmt: skip
+    asked = made.study(
+        analysis={"response": "recovery_s"}, factors={"disruption": ("kill", "pause")}, load={"duration_s": 60}
+    )
+    found = analyse(trials, asked, seed=1)
+    assert "No trial with a value (recovery time) of: disruption kill." in found.caveats
+    assert "kill has no value of this response in any trial" in " ".join(found.answer)

@@ -52,6 +52,7 @@ def test_quantities_share_a_unit() -> None:
     assert quantities([257.0, 12_000.0], "ms") == ["0.257 s", "12.0 s"]
     assert quantities([4753.0, 2799.0], "operations/s") == ["4,753 operations/s", "2,799 operations/s"]
     assert quantities([], "ms") == []
+    assert quantities([0.8766, 12.0], "s", 1.0) == ["0.9 s", "12.0 s"], "of whole seconds"
 
 
 @pytest.mark.parametrize(

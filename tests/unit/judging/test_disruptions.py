@@ -103,6 +103,7 @@ def test_a_planted_loss_is_found() -> None:
     found = disruption_measures(trial(disrupted()), failing)
     assert found["availability_percent"] == pytest.approx(100 * (1 - 20 / LENGTH_S), abs=0.01)
     assert (found["detection_s"], found["recovery_s"], found["relapse_s"]) == (0, 0, 0)
+    assert found["outage_s"] == 20
     assert found["lost_operations"] == pytest.approx(20 * 300, rel=0.001)
     assert found["ambiguous_operations"] == 0
 
@@ -124,8 +125,26 @@ def test_a_slow_recovery_and_a_relapse_are_counted() -> None:
     found = disruption_measures(trial(disrupted()), course(of_second))
     assert found["availability_percent"] == 100
     assert "detection_s" not in found, "nothing failed"
-    assert (found["recovery_s"], found["relapse_s"]) == (6, 3)
+    assert (found["recovery_s"], found["relapse_s"], found["outage_s"]) == (6, 3, 26)
     assert found["excess_response_ms_s"] == pytest.approx(26 * 195, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("begun_s", "healed_s", "bad", "outage_s"),
+    [
+        (60, 80, range(60, 64), 4),  # others take over
+        (60, 80, [*range(60, 64), 81, 82], 4),  # what goes wrong only after the end is in the recovery time
+        (60, 80, [60, 61, 70, 71], 12),  # it flaps
+        (60, 80, [58, 85], 0),
+        (60.2, 60.7, [60], 0.8),
+    ],
+)
+def test_service_is_back_after_the_last_bad_second_of_a_disruption(
+    begun_s: float, healed_s: float, bad: Sequence[int], outage_s: float
+) -> None:
+    failing = course(lambda s: [answers(600), answers(300, 0.1, "connection" if s in bad else "ok")])
+    found = disruption_measures(trial(disrupted(begun_s, healed_s)), failing)
+    assert found["outage_s"] == pytest.approx(outage_s)
 
 
 def test_operations_that_were_never_sent_were_due_last() -> None:
@@ -145,9 +164,8 @@ def test_a_recovery_that_the_end_of_the_load_cuts_off_is_no_number() -> None:
     def recovers(at_s: int) -> dict[str, float]:
         return disruption_measures(trial(disrupted()), course(lambda s: [answers(0 if 60 <= s < at_s else 900)]))
 
-    assert recovers(145)["recovery_s"] == 65
-    assert "recovery_s" not in recovers(147)
-    assert "relapse_s" not in recovers(147)
+    assert (recovers(145)["recovery_s"], recovers(145)["outage_s"]) == (65, 85)
+    assert not {"recovery_s", "relapse_s", "outage_s"} & recovers(147).keys()
 
 
 def test_what_did_not_happen_has_no_value() -> None:
@@ -173,7 +191,7 @@ def test_of_several_the_mean() -> None:
     second = disrupted(100.0, 110.0, 111.0)
     failing = course(lambda s: [answers(0 if 60 <= s < 82 or 100 <= s < 111 else 900)])
     found = disruption_measures(trial(disrupted(), second), failing)
-    assert found["recovery_s"] == pytest.approx(1.5)
+    assert (found["recovery_s"], found["outage_s"]) == (pytest.approx(1.5), pytest.approx(16.5))
     assert found["availability_percent"] == pytest.approx(100 * (1 - 33 / LENGTH_S))
 
 
@@ -184,4 +202,5 @@ def test_in_undisturbed_trials_nothing_is_found() -> None:
         noise = course(lambda _, drawn=drawn: [answers(drawn.gauss(900, 30), max(1.0, drawn.gauss(5, 0.5)))])
         found = disruption_measures(trial(disrupted()), noise)
         assert (found["availability_percent"], found["recovery_s"], found["relapse_s"]) == (100, 0, 0)
+        assert found["outage_s"] == 0
         assert "detection_s" not in found

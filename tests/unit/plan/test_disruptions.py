@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from steelyard.model.errors import StudyError
+from steelyard.model.study import Study
 from steelyard.plan import disruptions
 from steelyard.plan.abilities import Abilities
 from steelyard.plugins.find import Plugins
@@ -16,13 +17,21 @@ from tests.unit.lab.fakes import plan_of, study
 BASE: dict[str, Any] = {"load": {"duration_s": 120}, "factors": {"nodes": [3]}}
 
 
+def asked(disruption: dict[str, Any], **changes: Any) -> Study:
+    return study(**{**BASE, "disruption": {"name": "kill", "at_s": 30, **disruption}, **changes})
+
+
 def plan(disruption: dict[str, Any], **changes: Any) -> Any:
-    return plan_of(study(**{**BASE, "disruption": {"name": "kill", "at_s": 30, **disruption}, **changes}))
+    return plan_of(asked(disruption, **changes))
 
 
 def refused(tmp_path: Path, disruption: dict[str, Any], **changes: Any) -> list[StudyError]:
-    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
-    return list(disruptions.refusals(plan(disruption, **changes), abilities))
+    planned = plan(disruption, **changes)
+    return list(disruptions.refusals(asked(disruption, **changes), planned, abilities(tmp_path)))
+
+
+def abilities(folder: Path) -> Abilities:
+    return Abilities(Plugins(), state_folder=folder, cache_folder=folder)
 
 
 EXISTING = {"system": {"name": "cassandra", "managed": False, "contact_points": ["10.0.0.1"]}}
@@ -91,11 +100,36 @@ def test_nothing_is_refused_without_reason(tmp_path: Path) -> None:
         assert refused(tmp_path, disruption) == []
 
 
-def test_what_check_says() -> None:
+def test_what_check_says(tmp_path: Path) -> None:
     three = plan({"every_s": 90}, load={"duration_s": 400}, design={"starts": 1, "trials": 2})
-    said = list(disruptions.notes(three))
+    said = list(disruptions.notes(three, abilities(tmp_path)))
     assert said[0] == "disruption kill of one for 20 s, at 30, 120, 210 and 300 s of the measured phase"
     assert "2 trials take 2 starts, not 1" in said[1]
     assert "every treatment is disrupted" in said[2]
     compared = plan_of(study(**{**BASE, "factors": {"nodes": [3], "disruption": ["none", "kill"]}}))
-    assert not any("without a control" in sentence for sentence in disruptions.notes(compared))
+    assert not any("without a control" in one for one in disruptions.notes(compared, abilities(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [("kill", {}, True), ("kill", {"appendonly": True}, False), ("pause", {}, False)],
+)
+def test_check_says_what_a_killed_server_has_lost(
+    tmp_path: Path, name: str, settings: dict[str, Any], said: bool
+) -> None:
+    redis = plan({"name": name}, system={"name": "redis", **settings})
+    lost = "disruption kill: a server comes back empty, because system.appendonly = false keeps no data on its disk"
+    assert (lost in disruptions.notes(redis, abilities(tmp_path))) == said
+
+
+def test_a_main_response_must_be_one_that_the_control_has(tmp_path: Path) -> None:
+    def errors(response: str, levels: list[str]) -> list[StudyError]:
+        factors = {"nodes": [3], "disruption": levels}
+        return refused(tmp_path, {"name": "none"}, factors=factors, analysis={"response": response})
+
+    (error,) = errors("recovery_s", ["none", "kill"])
+    assert (error.key, error.read) == ("analysis.response", "recovery_s")
+    assert "nothing is disrupted, so they have no recovery_s" in error.message
+    assert "availability_percent, lost_operations, ambiguous_operations" in error.hint
+    assert errors("recovery_s", ["kill", "noop"]) == []
+    assert errors("availability_percent", ["none", "kill"]) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -11,7 +12,7 @@ import pytest
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.trials import Point
-from steelyard.model.activity import Activity
+from steelyard.model.activity import Activity, Disrupted, Mark
 from steelyard.model.load import Load
 from steelyard.model.search import Search
 from steelyard.model.search import Window as SearchWindow
@@ -256,6 +257,23 @@ def test_a_search_offers_the_rate_of_each_window_from_its_settle_time_on() -> No
     assert offered[12:15] == [None] * 3
     assert offered[15:] == [200] * 12
     assert "A closed loop" not in timelines.figure(found).caption
+
+
+def test_marks_of_a_disruption_are_drawn_and_listed() -> None:
+    at_s = {"began": 12.1, "healed": 17.2, "recovered": 17.9}
+    marks = tuple(Mark(name=name, node="n2", t_s=BEGUN_S + t_s) for name, t_s in at_s.items())
+    held = Disrupted(nodes=("n2",), cause="pause of one for 5 s", begun_s=BEGUN_S + 12, marks=marks, outcome="done")
+    rows = intervals([(float(second), "ok", 1, 1500) for second in range(30)])
+    found = time_courses.timeline(record().model_copy(update={"disruptions": (held,)}), rows)
+    assert found is not None
+    assert [(one.name, one.from_s, round(one.to_s, 3)) for one in found.phases] == [("pause of one for 5 s", 12, 17.2)]
+    assert [(round(time_s, 3), name) for time_s, name in found.events] == [
+        (time_s, f"{name} n2") for name, time_s in at_s.items()
+    ]
+    caption = timelines.figure(found).caption
+    assert "; began n2 at 12.1 s; healed n2 at 17.2 s; recovered n2 at 17.9 s." in caption
+    many = replace(found, events=tuple((float(place), f"event {place}") for place in range(70)))
+    assert "event 59 at 59.0 s; 10 more." in timelines.figure(many).caption
 
 
 def growing_course(*activities: Activity) -> tuple[time_courses.Timeline, Mapping[str, CourseSpan]]:

@@ -77,6 +77,17 @@ def test_one_writer_at_a_time(writer: StoreWriter, tmp_path: Path) -> None:
         StoreWriter(tmp_path, "fake")
 
 
+def test_a_study_of_which_nothing_is_written_leaves_no_folder(tmp_path: Path) -> None:
+    """As a run that is refused."""
+    with StoreWriter(tmp_path, "other") as opened:
+        assert opened.trials.is_dir()
+    assert not (tmp_path / "other").exists()
+    opened.close()
+    with StoreWriter(tmp_path, "other") as again:
+        again.event(SessionInterrupted())
+    assert (tmp_path / "other" / "trials").is_dir()
+
+
 def test_a_torn_journal_is_repaired(tmp_path: Path) -> None:
     folder = tmp_path / "fake"
     folder.mkdir()
@@ -128,10 +139,9 @@ def test_attempts_are_listed_by_folder_and_read_one_by_one(writer: StoreWriter) 
 
 
 def test_what_a_study_left_that_never_began_is_named(tmp_path: Path) -> None:
-    with StoreWriter(tmp_path, "s") as writer:
-        folder = writer.folder
-    with pytest.raises(StoreError, match="it has no study") as caught:
-        Store(folder)
+    """A run that was killed so early; one that ends otherwise removes the folder."""
+    with StoreWriter(tmp_path, "s") as writer, pytest.raises(StoreError, match="it has no study") as caught:
+        Store(writer.folder)
     assert "a run ended here before it wrote its study" in caught.value.hint
 
 

@@ -34,9 +34,10 @@ from steelyard.analysis.wording import capital, change_text, quantities, quantit
 from steelyard.format import confidence_text, count, number
 from steelyard.heavy import pl
 from steelyard.judging.design import treatments_of
+from steelyard.model.disruption import NONE
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
-from steelyard.model.responses import label_of, unit_of
+from steelyard.model.responses import disruption, label_of, of, unit_of
 from steelyard.model.study import Study
 from steelyard.model.value import Value
 
@@ -50,8 +51,8 @@ AnswerVerdict = Literal[
 """`slower` and `faster` of times and rates, `higher` and `lower` of percentiles and counts; `equivalent`: within the
 study's margin; `undecided`: the interval includes no change, or lies within the noise floor or a trend, or one level
 was measured cold and the other warm; `no verdict`: too few starts for an interval, or no baseline; `no value`: its
-valid trials have too few operations for this percentile, or are searches; `no valid trial`: nothing was measured at
-this level, though it was planned."""
+valid trials have too few operations for this percentile, are searches, or cannot have it, such as a recovery where
+nothing was disrupted; `no valid trial`: nothing was measured at this level, though it was planned."""
 
 LACKS: Final = {
     "no value": "too few operations per trial for this percentile",
@@ -59,6 +60,8 @@ LACKS: Final = {
 }
 """Words for a level without a value."""
 OF_SEARCHES: Final = "no value of this response, because its trials are searches"
+OF_CONTROLS: Final = "no value of this response: nothing was disrupted here"
+NEVER: Final = "no value of this response in any trial"
 
 
 class AnswerRow(Row):
@@ -179,7 +182,7 @@ def answer_table(
             rows += tuple(_without_baseline(frame, study, factor, others, levels, comparisons, rows))
     return AnswerTable(
         response=response, response_label=label_of(response), unit=unit_of(response), factor=factor,
-        confidence=confidence, every_pair=every_pair, rows=_in_one_unit(rows, unit_of(response)), same_n=_same_n(rows),
+        confidence=confidence, every_pair=every_pair, rows=_in_one_unit(rows, response), same_n=_same_n(rows),
         caption=_caption(rows, label_of(response), factor, confidence),
     )  # fmt: skip
 
@@ -310,7 +313,12 @@ def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base
 def _lacks(frame: TrialFrame, study: Study, treatment: Treatment) -> str:
     """Words for the reason why a level has no value."""
     missing, schedule = _missing(frame, treatment), study.fields_of(treatment).get("load.schedule", study.load.schedule)
-    return OF_SEARCHES if missing == "no value" and schedule == "search" else LACKS[missing]
+    if missing == "no value" and schedule == "search":
+        return OF_SEARCHES
+    if not frame.lacks(study.analysis.response, treatment):
+        return LACKS[missing]
+    is_control = study.fields_of(treatment).get("disruption", study.disruption.name) == NONE
+    return OF_CONTROLS if is_control and of(study.analysis.response) in disruption.RESPONSES else NEVER
 
 
 def _missing(frame: TrialFrame, treatment: Treatment) -> Literal["no value", "no valid trial"]:
@@ -330,7 +338,7 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
     change = change_text(compared.ratio, response)
     shown = verdict_text(compared)
     side = at(row.factor)
-    values = quantities([compared.mean_level.value, base], unit)
+    values = quantities([compared.mean_level.value, base], unit, of(response).resolution)
     return row.model_copy(
         update={
             "value": compared.mean_level.value, "value_interval": compared.mean_level, "baseline_value": base,
@@ -419,10 +427,10 @@ def _reason_of_pair(compared: Comparison) -> str:
     return text
 
 
-def _in_one_unit(rows: Sequence[AnswerRow], unit: str) -> tuple[AnswerRow, ...]:
+def _in_one_unit(rows: Sequence[AnswerRow], response: str) -> tuple[AnswerRow, ...]:
     """Rows with the texts of their values, all in one unit."""
     values = [value for row in rows for value in (row.value, row.baseline_value) if value is not None]
-    texts = iter(quantities(values, unit))
+    texts = iter(quantities(values, unit_of(response), of(response).resolution))
     done = []
     for row in rows:
         value = next(texts) if row.value is not None else ""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from steelyard.analysis import dilated, statistics
+from steelyard.analysis.frame import NO_VALUE_REASON, TOO_FEW_REASON
 from steelyard.analysis.inference.steadiness import STEADY_FACTOR
 from steelyard.analysis.narrative import carried, changed_size, machines, weaker_checks
 from steelyard.analysis.results import Results
@@ -83,9 +84,7 @@ def caveats(
         sentences.append(
             f"The system under test failed in {count(faults, 'trial')}; they have no place in means or medians."
         )
-    gone = [label(summary.treatment) for summary in results.main(Summary) if not summary.n]
-    if gone:
-        sentences.append(f"No valid trial of: {'; '.join(gone)}.")
+    sentences += _gone(results)
     never = list(not_run(study, plan, records).values()) if plan else []
     sentences += [f"{count(never.count(why), 'planned trial')} not run: {why}." for why in dict.fromkeys(never)]
     if results.main(Summary) and any(0 < summary.starts < 2 for summary in results.main(Summary)):
@@ -115,6 +114,17 @@ def caveats(
         if statistic.sentences is not None:
             sentences += statistic.sentences(results.of(statistic.row), results.response)
     return [*sentences, *weaker_checks.no_ceiling(records)]
+
+
+def _gone(results: Results) -> list[str]:
+    """Treatments without a value: those without a valid trial, and those whose valid trials have none."""
+    gone: dict[str, list[str]] = {}
+    for one in results.main(Summary):
+        is_valid = {why.reason for why in one.exclusions} & {TOO_FEW_REASON, NO_VALUE_REASON}
+        what = f"No trial with a value ({results.response_label})" if is_valid else "No valid trial"
+        if not one.n:
+            gone.setdefault(what, []).append(label(one.treatment))
+    return [f"{what} of: {'; '.join(names)}." for what, names in gone.items()]
 
 
 def _cold(study: Study, results: Results, simulated: bool) -> list[str]:

@@ -120,19 +120,19 @@ def sentence(
 
 def comparisons(
     frame: TrialFrame, response: str, confidence: float = 0.95, margin_percent: float | None = None,
-    further: Sequence[str] = (),
+    further: Sequence[str] = (), whole: TrialFrame | None = None,
 ) -> tuple[Comparison, ...]:  # fmt: skip
     """Every level of every factor against its baseline, for each combination of the other factors.
 
     Workloads are compared only if nothing else is a factor, because they are different questions. The family of Holm's
-    correction is all of them, and the same comparisons by the `further` responses.
+    correction is all of them, and the same comparisons by the `further` responses, whose baselines are by `whole`.
     """
     pace_s = forecast.block_s(frame)
     every = [compare(frame, response, *of, confidence, margin_percent, pace_s) for of in pairs_of_levels(frame)]
     beside_these = [
         (pair.p, pair.tost_p(margin_percent))
         for name in further
-        for of in pairs_of_levels(frame)
+        for of in pairs_of_levels((whole or frame).compared_by(name))
         if (pair := pair_of_levels(frame, name, *of)) is not None
     ]
     return multiplicity.adjusted([one for one in every if one is not None], beside_these)
@@ -159,9 +159,8 @@ def judged(
 
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
     margin_percent = context.study.analysis.equivalence_margin_percent
-    unjudged = comparisons(
-        context.frame, context.response, context.confidence, margin_percent, context.further_responses
-    )
+    about = (context.response, context.confidence, margin_percent, context.further_responses)
+    unjudged = comparisons(context.frame, *about, context.whole)
     return judged(unjudged, context.frame, context.floors, context.of(Trend))
 
 

@@ -90,7 +90,7 @@ def summarise(
         "system_faults": int(frame.where(treatment)["system_fault"].sum()),
     }  # fmt: skip
     if not values:
-        return Summary(**common, notes=("no valid trial is left",))
+        return Summary(**common, notes=("no valid trial has a value",))
     sd = estimates.standard_deviation(values, unit, confidence)
 
     def metered(estimate: Estimate) -> Estimate:

@@ -103,9 +103,9 @@ def answer(folder: Path, console: Console, read: Callable[[Path], Reading] = rea
             print_wrapped(sentence, console)
         if results.answer_table is not None:
             print_answer(results.answer_table, console)
-        further = [] if print_other_responses(results, console) else [one.answer[0] for one in results.further]
-        for sentence in (*parts.beside, *further):
+        for sentence in parts.beside:
             print_wrapped(sentence, console)
+        print_other_responses(results, console)
         say_limits(console, results.caveats)
         say(console)
     except Exception as error:  # an analysis that fails must not make a measured study look failed

@@ -55,13 +55,14 @@ def say_limits(console: Console, limits: Sequence[str]) -> None:
         say(console, f"  and {len(limits) - SHOWN_CAVEATS} more, in the report", style="dim")
 
 
-def print_other_responses(results: Results, console: Console) -> bool:
-    """The page's table of the further responses; whether there is one."""
+def print_other_responses(results: Results, console: Console) -> None:
+    """The page's table of the further responses, and those that it lacks in words."""
     shown = answers.other_responses(results)
     if shown is not None:
         say(console)
         _print(shown, console)
-    return shown is not None
+    for one in answers.uncompared(results):
+        print_wrapped(one.answer[0], console)
 
 
 def _print(shown: Shown, console: Console) -> None:

@@ -6,11 +6,14 @@ from typing import Final
 
 from steelyard.model.response import Response
 
+WHOLE: Final = "Its resolution is 1 s: a smaller difference says nothing."
+RESOLUTION: Final = 1.0
+
 
 def _of(name: str, label: str, unit: str, order: int, definition: str, *, less: bool = True) -> Response:
     return Response(
         name=name, label=label, unit=unit, definition=definition, source="activities", less_is_better=less,
-        on_page=False, order=order,
+        on_page=False, order=order, resolution=RESOLUTION if WHOLE in definition else 0.0,
     )  # fmt: skip
 
 
@@ -19,10 +22,10 @@ RESPONSES = (
     _of("availability_percent", "availability", "%", 203,
         "Share of the seconds of the measured phase that were available: at least 99.9% of the operations due in it "
         "were answered without error, sooner or later, and at least one was answered in it (closed loop: of those "
-        "sent). Those never sent were due last.", less=False),
+        f"sent). Those never sent were due last. {WHOLE}", less=False),
     _of("detection_s", "time until clients notice", "s", 204,
         "From the beginning of a disruption to the first second in which an operation failed or fewer than half as "
-        f"many were answered as in the mean second before; 0 within its own second. {IF_ALL}"),
+        f"many were answered as in the mean second before; 0 within its own second. {WHOLE} {IF_ALL}"),
     _of("seen_down_s", "time until members notice", "s", 208,
         "From the beginning of a disruption until the last of the other members took each target for dead, as their "
         f"logs say; none if one of them did not. {IF_ALL}"),
@@ -30,10 +33,14 @@ RESPONSES = (
         "From the end of a disruption to the first of 5 seconds on end that were available, with a mean response time "
         "up to twice the median before the first disruption, or up to the highest before it. It has no value if the "
         "load, or the time to the next disruption, ended first: it is censored, and longer than what was watched. "
-        f"{IF_ALL}"),
+        f"{WHOLE} {IF_ALL}"),
+    _of("outage_s", "time until service is back", "s", 209,
+        "From the beginning of a disruption to the first of 5 good seconds on end (as of the recovery time) after the "
+        "last bad second before its end; 0 if none was bad. What goes wrong only after its end is in the recovery "
+        f"time. Censored as the recovery time is. {WHOLE} {IF_ALL}"),
     _of("relapse_s", "seconds lost after recovery", "s", 206,
         "Seconds after the recovery and before the next disruption that were not as good: not 0 if a cluster flaps. "
-        f"{IF_ALL}"),
+        f"{WHOLE} {IF_ALL}"),
     _of("ambiguous_operations", "ambiguous operations", "operations", 207,
         "Operations that timed out, of which clients do not know whether they took effect. Operations in flight "
         "on a connection that broke, whose effect is not known either, count as errors only."),
@@ -42,3 +49,5 @@ RESPONSES = (
 `excess_response_ms_s`."""
 SHARED: Final = ("lost_operations", "excess_response_ms_s")
 """Responses of trials that change their size or are disrupted."""
+OF_CONTROLS: Final = ("availability_percent", "lost_operations", "ambiguous_operations")
+"""Those that a trial has, too, in which nothing is disrupted."""

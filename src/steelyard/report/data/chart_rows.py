@@ -12,6 +12,7 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.format import UnitScale, count, number, with_interval
+from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 from steelyard.model.trial import CellKey, cell_key
@@ -91,7 +92,8 @@ def _answer_point(this: View, row: AnswerRow) -> AnswerPoint:
 def _point(this: View, treatment: Treatment, value: Estimate, n: int, starts: int) -> AnswerPoint:
     shown = this.scale.estimate(value)
     sizes = f"n = {count(n, 'trial')} from {count(starts, 'start')}"
-    hover = tip(label(treatment), f"{with_interval(shown)} {this.scale.unit}", sizes)
+    resolution = responses.of(this.results.response).resolution
+    hover = tip(label(treatment), f"{with_interval(shown, resolution)} {this.scale.unit}", sizes)
     level, series = this.level(treatment), this.of(treatment)
     return AnswerPoint(CellPoint(level, series, shown.value, shown.low, shown.high, n, hover), starts)
 
@@ -104,7 +106,7 @@ def amount(amounts: Sequence[int], noun: str) -> str:
 def without_trials(this: View) -> str:
     """Sentence of a caption on treatments without a valid trial; empty if all have one."""
     missing = [label(summary.treatment) for summary in this.results.main(Summary) if summary.n == 0]
-    return f" Without a valid trial, and so not drawn: {'; '.join(missing)}." if missing else ""
+    return f" Without a value, and so not drawn: {'; '.join(missing)}." if missing else ""
 
 
 def trial_dots(this: View) -> list[Dot]:

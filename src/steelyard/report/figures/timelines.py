@@ -52,6 +52,8 @@ CURVE_HEIGHT_PX: Final = 200
 MOST_CURVE_PANELS: Final = 12
 MOST_PHASES: Final = 24
 """Phases of nodes that a caption lists; the table of activities has all."""
+MOST_EVENTS: Final = 60
+"""Events that a caption lists."""
 SHOWN_PHASE_S: Final = 0.1
 """Shorter phases are not listed."""
 NINES: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
@@ -135,7 +137,9 @@ def figure(timeline: Timeline) -> Figure:
         spans = ()
     if len(spans) > 1 or timeline.events or timeline.bands:
         phases = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*spans, *timeline.bands)]
-        phases += [f"{name} at {at_s:.1f} s" for at_s, name in timeline.events]
+        events = [f"{name} at {at_s:.1f} s" for at_s, name in timeline.events]
+        more = len(events) - MOST_EVENTS
+        phases += [*events[:MOST_EVENTS], *([f"{more} more"] if more > 0 else [])]
         caption += f" Phases and events: {'; '.join(phases)}."
     if timeline.nodes:
         caption += _changes(timeline)

@@ -66,7 +66,9 @@ def disruptions(records: Sequence[TrialRecord]) -> str:
         "to the next disruption, ended: their recovery time is censored, and longer than what was watched."
     )
     return (
-        f" While the load ran, nodes were disrupted and healed again ({listed(list(done), 'or')}){rest}."
+        f" While the load ran, nodes were disrupted and healed again ({listed(list(done), 'or')}){rest}. Errors from "
+        "the beginning until every target had recovered, and operations in flight then had timed out, are the result, "
+        "and make no trial invalid."
         f"{censored if cut_off else ''}"
     )
 

@@ -15,6 +15,7 @@ from steelyard.analysis.row import IN_UNIT, Kind, Row, TableColumn
 from steelyard.analysis.tables import Source, source_of, sources, titles
 from steelyard.analysis.treatments import Treatment, factor_label
 from steelyard.format import NONE, number, p_value, with_interval
+from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 from steelyard.report.data.presentation import View, view
@@ -203,25 +204,27 @@ def _cell(this: View, column: TableColumn, value: Any, row: Row) -> Cell:
     shown = _unit(this, own, getattr(row, "unit", this.results.unit))
     of_response = not isinstance(value, Estimate) or value.unit.startswith(this.results.unit)  # no factor of logarithms
     factor = this.scale.factor if _in_unit(column) and shown == this.scale.unit and of_response else 1.0
+    resolution = responses.of(own).resolution if own in responses.every() and _in_unit(column) else 0.0
     if isinstance(value, Estimate):
-        return Cell(_with_interval(_times(value, factor)), repr(value.value * factor))
+        return Cell(_with_interval(_times(value, factor), resolution), repr(value.value * factor))
     if value is None:
         return Cell(NONE)
     if isinstance(value, bool):
         return Cell("yes" if value else "no")
     if isinstance(value, float):
-        return Cell(p_value(value) if column.is_p else number(value * factor), repr(value * factor))
+        shown = p_value(value) if column.is_p else number(value * factor, spread=resolution or None)
+        return Cell(shown, repr(value * factor))
     if isinstance(value, int):
         return Cell(f"{value:,}", str(value))
     text = label_of(str(value)) if column.name == "response" else str(value)
     return Cell(text, tone="long" if len(text) > LONG else "")
 
 
-def _with_interval(estimate: Estimate) -> str:
+def _with_interval(estimate: Estimate, resolution: float) -> str:
     """`value [low, high]`; an end that is beyond all measure as a power of ten: `0.9 [0, > 10^12]`."""
     high = estimate.high
     if high is None or high < GREATEST:
-        return with_interval(estimate)
+        return with_interval(estimate, resolution)
     low = number(estimate.low, digits=2, trim=True)
     return f"{number(estimate.value, digits=2, trim=True)} [{low}, > 10^{math.floor(math.log10(high))}]"
 

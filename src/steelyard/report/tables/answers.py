@@ -72,23 +72,20 @@ def every_pair(found: AnswerTable | None) -> Table | None:
 
 
 def other_responses(results: Results) -> Table | None:
-    """Change and verdict of every further response in every cell, as marks; None without a comparison of any.
+    """Both values, change and verdict of further responses in every cell; None without a comparison of any.
 
     A row per response, or, with many cells, per cell.
     """
-    tables = [one.answer_table for one in results.further if one.answer_table is not None]
-    changes = {
-        table.response: {_place(row): row for row in table.rows if row.verdict != BASELINE and row.ratio is not None}
-        for table in tables
-    }
+    shown = [one for one in results.further if _compared(one)]
+    changes = {one.response: _compared(one) for one in shown}
     places = list(dict.fromkeys(place for of in changes.values() for place in of))
     if not places:
         return None
     first = next(row for of in changes.values() for row in of.values())
     several = len({level for _, level in places}) > 1
     names = [", ".join(filter(None, [line, level if several or not line else ""])) for line, level in places]
-    cells = [[_mark(changes[table.response].get(place), table.response) for place in places] for table in tables]
-    responses = [Cell(capital(one.response_label), link=f"response-{one.response}") for one in tables]
+    cells = [[_mark(changes[one.response].get(place), one.response) for place in places] for one in shown]
+    responses = [Cell(capital(one.response_label), link=f"response-{one.response}") for one in shown]
     if len(places) > MOST_ACROSS:
         heads = [response.text for response in responses]
         rows = [(Cell(name), *marks) for name, marks in zip(names, zip(*cells, strict=True), strict=True)]
@@ -104,16 +101,34 @@ def other_responses(results: Results) -> Table | None:
     return Table(OTHERS, f"The other responses{versus}{explained}.", columns, tuple(rows))
 
 
+def uncompared(results: Results) -> list[Results]:
+    """The further responses that this table lacks, because no cell has two values: what they have is in words."""
+    return [one for one in results.further if not _compared(one)]
+
+
+def _compared(further: Results) -> dict[tuple[str, str], AnswerRow]:
+    rows = () if further.answer_table is None else further.answer_table.rows
+    return {_place(row): row for row in rows if row.verdict != BASELINE and (row.ratio is not None or _values(row))}
+
+
 def _place(row: AnswerRow) -> tuple[str, str]:
     return row.line, against(row)
 
 
+def _values(row: AnswerRow) -> str:
+    """The baseline's value and the level's, in one unit: `902 → 318 ms`; empty if one is missing."""
+    if row.value is None or row.baseline_value is None:
+        return ""
+    return f"{row.baseline_value_text.partition(' ')[0]} → {row.value_text}"
+
+
 def _mark(row: AnswerRow | None, response: str) -> Cell:
-    if row is None or row.ratio is None:
+    if row is None:
         return Cell(NONE)
     doubted = "*" if row.verdict in DECIDED and row.verdict_text != row.verdict else ""
-    mark = f"{MARKS.get(row.verdict, '')}{doubted} {change_value(row.ratio, response)}"
-    return Cell(mark.strip(), tone=f"mark {row.verdict}" if not doubted else "mark")
+    change = "" if row.ratio is None else f" {change_value(row.ratio, response)}"
+    mark = f"{MARKS.get(row.verdict, '')}{doubted}{change}".strip()
+    return Cell(": ".join(filter(None, (_values(row), mark))), tone="mark" if doubted else f"mark {row.verdict}")
 
 
 def _legend(found: AnswerTable, notes: Notes) -> str:

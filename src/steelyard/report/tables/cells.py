@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from steelyard.analysis.narrative.answer_table import AnswerRow
@@ -40,9 +41,10 @@ def cells(this: View) -> Table:
     rows = []
     for summary in this.results.main(Summary):
         sd = this.scale.of(summary.sd.value if summary.sd else None)
+        cell = partial(estimate_cell, spread=sd, resolution=responses.of(summary.response).resolution)
         mean = summary.geometric_mean
         values, upper = (
-            [estimate_cell(this.scale.estimate(value) if value else None, spread=sd) for value in pair]
+            [cell(this.scale.estimate(value) if value else None) for value in pair]
             for pair in ((summary.min, summary.q1), (summary.q3, summary.max))
         )
         rows.append(
@@ -51,10 +53,10 @@ def cells(this: View) -> Table:
                 plain(summary.n, "" if summary.n else "alert"),
                 plain(summary.starts),
                 plain(" ".join(f"{why.trials}{letters[why.reason]}" for why in summary.exclusions) or NONE),
-                estimate_cell(this.scale.estimate(mean) if mean else None, spread=sd),
-                estimate_cell(this.scale.estimate(summary.sd) if summary.sd else None, spread=sd),
+                cell(this.scale.estimate(mean) if mean else None),
+                cell(this.scale.estimate(summary.sd) if summary.sd else None),
                 *values,
-                estimate_cell(this.scale.estimate(summary.median) if summary.median else None, spread=sd),
+                cell(this.scale.estimate(summary.median) if summary.median else None),
                 *upper,
             )
         )

@@ -79,11 +79,13 @@ def number_cell(value: float | None, *, spread: float | None = None) -> Cell:
     return Cell(text, raw if raw != text else "")
 
 
-def estimate_cell(estimate: Estimate | None, *, spread: float | None = None) -> Cell:
-    """An estimate; `spread` sets the digits of one that has no interval."""
+def estimate_cell(estimate: Estimate | None, *, spread: float | None = None, resolution: float = 0.0) -> Cell:
+    """An estimate; `spread` sets the digits of one that has no interval, `resolution` the finest."""
     if estimate is None:
         return plain(NONE)
-    text = with_interval(estimate) if estimate.low is not None else number(estimate.value, spread=spread)
+    spread = max(spread or 0.0, resolution) if resolution else spread
+    known = estimate.low is not None
+    text = with_interval(estimate, resolution) if known else number(estimate.value, spread=spread)
     return Cell(text, repr(estimate.value))
 
 

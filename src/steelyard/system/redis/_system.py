@@ -60,6 +60,11 @@ class Redis(PackagedServer):
         super().__init__(settings.port, settings.memory_mb, cache_folder)
         self.settings = settings
 
+    def lost_by_kill(self) -> str:
+        """What a server without a log has lost."""
+        kept = self.settings.appendonly
+        return "" if kept else "a server comes back empty, because system.appendonly = false keeps no data on its disk"
+
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
         """Create the node's folders, and, unless it joins later, the file from which it knows its peers. Idempotent."""
         await super().install(node, peers)

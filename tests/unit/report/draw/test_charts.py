@@ -194,7 +194,7 @@ def test_a_cell_that_failed_is_named() -> None:
         for record in synthetic.records(study, faults=False)
     ]
     caption = _main(analyse(records, study, seed=1)).caption
-    assert "Without a valid trial, and so not drawn: workload E, 3 nodes" in caption
+    assert "Without a value, and so not drawn: workload E, 3 nodes" in caption
 
 
 def test_words_on_an_axis_lie_one_apart_and_are_quoted() -> None:
