@@ -80,10 +80,7 @@ at_s = {at_s}
 for_s = {for_s}
 recover_s = 3
 {settings}
-[node]
-cpus = 0.5
-memory_mb = 256
-{disk}
+{node}
 [server_warm_up]
 mode = "off"
 [design]
@@ -132,7 +129,8 @@ class _Disrupted:
         self._drawn = random.Random(case.values["seed"])
         self._state, self._folder, self._shelf = folder / "state", folder, shelf
         self._study = folder / f"{NAME}.toml"
-        disk = "disk_gb = 0.1" if kind == "disk-full" else ""
+        node = "" if self._site == "ssh" else "[node]\ncpus = 0.5\nmemory_mb = 256"
+        node += "\ndisk_gb = 0.1" if kind == "disk-full" else ""
         text = STUDY.format(
             name=NAME,
             site=SITES[self._site],
@@ -140,7 +138,7 @@ class _Disrupted:
             at_s=AT_S,
             for_s=FOR_S,
             settings=SETTINGS.get(kind, ""),
-            disk=disk,
+            node=node,
         )
         self._study.write_text(text + LIMITS_LIFTED)
         if self._site == "ssh" and shelf is not None:

@@ -347,6 +347,23 @@ fn a_full_disk_is_none_that_others_need_and_is_free_again() {
     assert!(records(&lease).is_empty());
 }
 
+#[test]
+fn only_files_that_throttle_disks_are_written() {
+    let lease = format!("test-{}-slow", std::process::id());
+    let scratch = Scratch::new();
+    let (other, max_bytes) = (scratch.path("max_bytes"), "/sys/class/bdi/none/max_bytes");
+    fs::write(&other, "before").unwrap();
+    for (set, back) in [(other.as_str(), max_bytes), (max_bytes, other.as_str())] {
+        let words = [
+            "--set", set, "1", "--back", back, "1", "--for-s", "1", "--lease", &lease,
+        ];
+        let refused = agent().args(["disrupt", "disk-slow"]).args(words).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(text(&refused.stderr).contains("throttles no disk"), "{refused:?}");
+    }
+    assert_eq!(fs::read_to_string(other).unwrap(), "before");
+}
+
 /// A network that ends with the test; None without the right to make one, or to filter packets in it.
 struct Network {
     inside: Child,

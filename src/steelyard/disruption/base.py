@@ -17,12 +17,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from steelyard.model.activity import BEGAN, HEALED
 from steelyard.model.errors import SteelyardError
+from steelyard.model.node_limits import NodeLimits
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.tasks import to_the_end, together
-from steelyard.site.base import ChargesPrograms, Site
+from steelyard.site.base import NO_LIMITS, ChargesPrograms, Site
 from steelyard.system.base import Existing, System
 
 BEGIN_TIMEOUT_S = 30.0
@@ -46,6 +47,8 @@ class Stage(NamedTuple):
     mark: MarkIt
     site: Site | None = None
     """Where the nodes are from; None: this machine."""
+    limits: NodeLimits = NO_LIMITS
+    """What they have of the machine while they are measured."""
 
 
 class Disruption(Protocol):

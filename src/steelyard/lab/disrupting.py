@@ -71,14 +71,15 @@ class DisruptionInProgress:
             await self._disrupt(disruption, [node for node in members if node.name in names])
 
     async def _disrupt(self, disruption: Disruption, nodes: Sequence[Node]) -> None:
-        choice, members = self._trial.settings.disruption, self._cluster.members
+        settings, members = self._trial.settings, self._cluster.members
+        choice = settings.disruption
         names, cause = tuple(node.name for node in nodes), choice.words
         self.activities.append(Disrupted(nodes=names, cause=cause, begun_s=time.time()))
         what = {"trial": self._trial.id, "kind": "disruption", "nodes": names}
         self._watcher.tell(ActivityBegan.model_validate({**what, "cause": cause}))
         self._watcher.tell(Waiting(f"disruption: {cause}"))
         cluster = self._cluster
-        stage = Stage(cluster.system, nodes, members.in_service, choice.for_s, self._mark, cluster.site)
+        stage = Stage(cluster.system, nodes, members.in_service, choice.for_s, self._mark, cluster.site, settings.node)
         try:
             if disruption.takes_down:
                 members.expect(down=names)

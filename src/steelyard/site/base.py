@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
 from pydantic import Field
@@ -262,6 +263,25 @@ class EntersNetworks(Protocol):
 
     def in_network(self, node: Node) -> Node:
         """This machine as a node of the same name, in that one's network. Raises SiteError if it is gone."""
+        ...
+
+
+KernelTexts = list[tuple[Path, str]]
+"""Files of the kernel and what is written to them, in order."""
+
+
+@runtime_checkable
+class SlowsDisks(Protocol):
+    """Ability: throttles the disks of database nodes by files of this machine's kernel, while they run."""
+
+    def unslowable(self, slow: NodeLimits) -> str:
+        """Reason why disks cannot have these rates; empty if they can, as far as this is known before nodes are
+        lent."""
+        ...
+
+    def slowed(self, node: Node, slow: NodeLimits, limits: NodeLimits) -> tuple[KernelTexts, KernelTexts]:
+        """What makes the disk of a node that has `limits` keep to the rates of `slow`, too, and what ends it. Pure but
+        for which files exist. Raises SiteError if the node has no disk of its own."""
         ...
 
 

@@ -27,6 +27,7 @@ from steelyard.model.activity import BEGAN, HEALED
 from steelyard.node.base import Node
 from steelyard.node.processor import start_ticks
 from steelyard.plugins.find import Plugins, any_file
+from steelyard.site.base import Site
 
 FOR_S = 0.5
 LATE_S = 20.0
@@ -104,6 +105,10 @@ class DisruptionContract:
         mark = {MARKER: LEASE}
         return [Node(f"n{number}", "database", "127.0.0.1", (), folder, environment=mark) for number in (1, 2, 3)]
 
+    def site(self) -> Site | None:
+        """Where they are from; None: this machine."""
+        return None
+
     def disruption(self) -> Disruption:
         """The disruption that a study with these settings would get."""
         module = Plugins(trust=any_file).find("disruption", self.module)
@@ -122,7 +127,7 @@ class DisruptionContract:
             begun_s = loop.time()
             stage = Stage(
                 system,  # type: ignore[arg-type]
-                nodes[:2], nodes, for_s, lambda node, name, t_s: marks.append((node.name, name)),
+                nodes[:2], nodes, for_s, lambda node, name, t_s: marks.append((node.name, name)), self.site(),
             )  # fmt: skip
             try:
                 await asyncio.wait_for(self.disruption().hold(stage), limit_s)

@@ -5,25 +5,35 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import json
+import os
+import signal
 import socket
 import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from steelyard.disruption import packet
+from steelyard.disruption import disk_slow, packet
 from steelyard.disruption._maintenance import Maintenance
-from steelyard.disruption.base import Stage
+from steelyard.disruption.base import Disruption, Stage
+from steelyard.disruption.disk_slow import DiskSlow
 from steelyard.disruption.partition import Partition, Settings
-from steelyard.leases.records import MARKER
+from steelyard.leases.records import MARKER, utc_now
 from steelyard.model.errors import SystemFault
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent
 from steelyard.node.base import Node
-from steelyard.testing.disruption import FOR_S, LEASE, DisruptionContract, SleepingServers, holding
+from steelyard.site import local
+from steelyard.site.base import Request
+from steelyard.site.kernel import cgroup, disk
+from steelyard.testing.disruption import FOR_S, LEASE, DisruptionContract, SleepingServers, holding, left
 
 pytestmark = pytest.mark.agent
 
@@ -86,6 +96,70 @@ class TestDiskFull(DisruptionContract):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "none", tmp_path], check=True)
         yield tmp_path
         subprocess.run(["umount", tmp_path], check=True)
+
+
+LIMITS = NodeLimits(disk_gb=0.05, disk_read_mb_per_s=7)
+RATES = ("limit_disk_read_bytes_per_s", "limit_disk_write_bytes_per_s")
+
+
+@contextlib.contextmanager
+def lent(folder: Path, number: int = 3) -> Iterator[tuple[local.LocalSite, list[Node]]]:
+    """Nodes of site `local` with a disk of their own, which disruptions find by the mark of these tests."""
+    if why := disk.lacking(cgroup.detect(), LIMITS):
+        pytest.skip(f"this machine has no disks to lend: {why}")
+    site = local.create(local.Settings(mode="namespaces"), folder)
+    lease = asyncio.run(site.lease(Request("slow", number, 1, LIMITS), utc_now() + timedelta(hours=1)))
+    try:
+        yield site, [replace(node, environment={**node.environment, MARKER: LEASE}) for node in lease.databases]
+    finally:
+        asyncio.run(site.release(lease))
+
+
+@pytest.mark.root
+class TestDiskSlow(DisruptionContract):
+    """On disks of site `local`."""
+
+    module = "disk-slow"
+    settings: ClassVar = {"write_mb_per_s": 2}
+    lent: tuple[local.LocalSite, list[Node]]
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Iterator[Path]:
+        """With the nodes."""
+        with lent(tmp_path) as self.lent:
+            yield tmp_path
+
+    def nodes(self, folder: Path) -> list[Node]:
+        return self.lent[1]
+
+    def site(self) -> local.LocalSite:
+        return self.lent[0]
+
+
+async def rates(site: local.LocalSite, nodes: list[Node]) -> list[list[str]]:
+    """Of reading and of writing, as the kernel says them."""
+    facts = [await site.facts(node) for node in nodes]
+    return [[each[name] for name in RATES] for each in facts]
+
+
+@pytest.mark.root
+def test_a_disk_is_slow_while_it_lasts_and_then_as_the_study_limits_it(tmp_path: Path) -> None:
+    before, both = ["7000000", "none"], {"read_mb_per_s": 0.5, "write_mb_per_s": 2}
+
+    async def held(disruption: Disruption, *, kill: bool) -> None:
+        async with holding(disruption, stage):
+            assert await rates(site, nodes) == [["500000", "2000000"], before]
+            for record in left() if kill else ():
+                os.kill(json.loads(record.read_text())["holder"]["pid"], signal.SIGKILL)
+            while kill and left():  # noqa: ASYNC110 - a record has no event
+                await asyncio.sleep(0.1)
+            assert await rates(site, nodes) == [before if kill else ["500000", "2000000"], before]
+
+    with lent(tmp_path, 2) as (site, nodes):
+        stage = stage_of(nodes[:1], nodes)._replace(site=site, limits=LIMITS)
+        for kill in (False, True):
+            asyncio.run(held(DiskSlow(disk_slow.Settings.model_validate(both)), kill=kill))
+            assert asyncio.run(rates(site, nodes)) == [before, before]
 
 
 @pytest.mark.root

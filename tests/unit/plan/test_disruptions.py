@@ -41,6 +41,20 @@ EXISTING = {"system": {"name": "cassandra", "managed": False, "contact_points": 
     ("disruption", "changes", "key", "words"),
     [
         ({"name": "disk-full"}, {}, "disruption.name", "no disk of their own"),
+        ({"name": "disk-slow", "write_mb_per_s": 1}, {}, "disruption.name", "no disk of their own"),
+        ({"name": "disk-slow"}, {"node": {"disk_gb": 1}}, "disruption.name", "no rate is lower"),
+        (
+            {"name": "disk-slow", "write_mb_per_s": 5},
+            {"node": {"disk_write_mb_per_s": 5}},
+            "disruption.name",
+            "5 MB/s are not less than the study's limit, node.disk_write_mb_per_s = 5",
+        ),
+        (
+            {"name": "disk-slow", "write_mb_per_s": 5},
+            {"node": {"disk_gb": 1}, "site": {"name": "docker"}},
+            "disruption.name",
+            "site docker cannot throttle the disks",
+        ),
         ({"name": "stress-cpu", "threads": 16}, {"node": {"cpus": 0.5}}, "disruption.name", "at most 8"),
         ({"name": "compaction"}, {}, "disruption.name", "has no compaction"),
         ({"name": "packet"}, {"site": {"name": "local", "mode": "namespaces"}}, "disruption.name", "no packet is lost"),
@@ -85,10 +99,10 @@ def test_what_is_refused(
 
 
 @pytest.mark.parametrize(
-    "name", ["kill", "pause", "stress-cpu", "stress-memory", "disk-full", "noop", "partition", "repair"]
+    "name", ["kill", "pause", "stress-cpu", "stress-memory", "disk-full", "disk-slow", "noop", "partition", "repair"]
 )
 def test_a_cluster_that_exists_is_only_measured(tmp_path: Path, name: str) -> None:
-    errors = refused(tmp_path, {"name": name}, **EXISTING, node={"disk_gb": 1} if name == "disk-full" else {})
+    errors = refused(tmp_path, {"name": name}, **EXISTING, node={"disk_gb": 1} if "disk" in name else {})
     assert [error.message for error in errors if "only measured" in error.message] == [
         f"disruption {name} is not possible: a cluster that exists is only measured" for _ in errors if name != "noop"
     ]

@@ -6,7 +6,9 @@
 
 mod act;
 mod disk_full;
+mod disk_slow;
 mod filter;
+mod kernel_file;
 mod partition;
 mod pause;
 mod record;
@@ -49,6 +51,8 @@ enum Action {
     StressMemory(stress::MemoryArguments),
     /// Leave little space on a disk.
     DiskFull(disk_full::Arguments),
+    /// Throttle a disk.
+    DiskSlow(disk_slow::Arguments),
     /// Drop packets between this node and others: all, or some.
     #[command(visible_alias = "packet")]
     Partition(partition::Arguments),
@@ -81,6 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Action::StressCpu(arguments) => hold(&arguments.held, stress::Cpu::of(arguments)),
         Action::StressMemory(arguments) => hold(&arguments.held, stress::Memory::of(arguments)?),
         Action::DiskFull(arguments) => hold(&arguments.held, disk_full::DiskFull::of(arguments)?),
+        Action::DiskSlow(arguments) => hold(&arguments.held, disk_slow::DiskSlow::of(arguments)?),
         Action::Partition(arguments) => hold(&arguments.held, partition::Partition::of(arguments)?),
         Action::Identify { pid } => identify(pid),
         Action::Heal { lease } => Ok(heal(lease)?),

@@ -13,6 +13,7 @@ use rustix::process::{Signal, geteuid};
 use serde::{Deserialize, Serialize};
 
 use super::filter;
+use super::kernel_file::KernelFile;
 use crate::atomic_file::{self, PRIVATE};
 use crate::process::{Process, boot_id, within};
 
@@ -24,13 +25,15 @@ const MOST_BYTES: u64 = 1 << 20;
 const END: Duration = Duration::from_secs(2);
 
 /// What is done to undo.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "word", rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Undo {
     /// SIGCONT to exactly this process.
     Continue { process: Process },
     /// Removal of the holder's packet filter from exactly this network.
     Rejoin { network: u64 },
+    /// A text in a file of the kernel that throttles disks.
+    Write { write: KernelFile },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -122,6 +125,7 @@ impl Record {
             .map(|undo| match undo {
                 Undo::Continue { process } => process.signal(Signal::CONT),
                 Undo::Rejoin { network } => filter::remove(*network, &self.table()),
+                Undo::Write { write } => write.write_back(),
             })
             .collect();
         outcomes.into_iter().collect()
@@ -188,7 +192,12 @@ mod tests {
     #[test]
     fn a_record_is_read_as_written_and_only_from_its_owner() {
         let process = Process::of(std::process::id()).unwrap();
-        let undo = vec![Undo::Continue { process }, Undo::Rejoin { network: 4 }];
+        let write = KernelFile::new("/sys/class/bdi/7:3/max_ratio", "100");
+        let undo = vec![
+            Undo::Continue { process },
+            Undo::Rejoin { network: 4 },
+            Undo::Write { write },
+        ];
         let record = Record::new("test-record", undo).unwrap();
         record.write().unwrap();
         assert_eq!(Record::read(record.path()).unwrap().unwrap(), record);
@@ -213,6 +222,8 @@ mod tests {
             r#"{"word":"continue","process":{"pid":2}}"#,
             r#"{"word":"rejoin","network":4,"table":"filter"}"#,
             r#"{"word":"rejoin","network":"eth0"}"#,
+            r#"{"word":"write","write":{"file":"/sys/class/bdi/7:3/max_ratio"}}"#,
+            r#"{"word":"write","write":{"file":"/sys/class/bdi/7:3/max_ratio","text":"1","mode":"600"}}"#,
         ] {
             assert!(serde_json::from_str::<Undo>(refused).is_err(), "{refused}");
         }

@@ -20,10 +20,10 @@ from typing import Final
 
 from steelyard.leases.records import ID_PATTERN, MARKER, marked
 from steelyard.model.errors import CommandFailed, SiteError
-from steelyard.model.node_limits import DEFAULT_DISK_GB, NodeLimits, fact_of_rate
+from steelyard.model.node_limits import DEFAULT_DISK_GB, DISK_RATES, NodeLimits, fact_of_rate
 from steelyard.node import machine_facts
 from steelyard.node.command import run
-from steelyard.site.base import WRITE_OUT_TIMEOUT_S
+from steelyard.site.base import WRITE_OUT_TIMEOUT_S, KernelTexts
 from steelyard.site.kernel import mountinfo
 from steelyard.site.kernel.cgroup import ROOT, Hierarchies
 
@@ -118,11 +118,9 @@ async def attach(identity: str, folder: Path) -> None:
 
 async def mount(identity: str, folder: Path, limits: NodeLimits, hierarchies: Hierarchies) -> None:
     """Throttle a node's device, then mount it. Raises SiteError."""
-    device = device_of(folder)
-    if device is None:
-        raise SiteError(f"no loop device has {image(folder)}")
-    for file, text in throttle(_number(device), limits, hierarchies, identity, folder.name):
-        _write(file, text)
+    device = _own(folder)
+    if limits.slow_disk:
+        set_rates(folder, limits, hierarchies)
     await _run(identity, "mount", "-t", "ext4", "-o", "nosuid,nodev", f"/dev/{device}", str(folder))
     with contextlib.suppress(OSError):
         (folder / "lost+found").rmdir()
@@ -133,48 +131,61 @@ async def write_out(identity: str, folder: Path) -> None:
     await _run(identity, "sync", "--file-system", str(folder), timeout_s=WRITE_OUT_TIMEOUT_S)
 
 
-def set_rates(identity: str, folder: Path, limits: NodeLimits, hierarchies: Hierarchies, *, limited: bool) -> None:
-    """Set or lift the rates of the disk of a node that runs. Idempotent. Raises SiteError."""
-    device = device_of(folder)
-    if device is None:
-        raise SiteError(f"no loop device has {image(folder)}")
-    number = _number(device)
-    lines = (
-        throttle(number, limits, hierarchies, identity, folder.name)
-        if limited
-        else _lifting(number, hierarchies, _group(hierarchies, identity, folder.name))
-    )
-    for file, text in lines:
+def set_rates(folder: Path, limits: NodeLimits, hierarchies: Hierarchies) -> None:
+    """Set the rates of the disk of a node that runs; those without a limit are lifted. Idempotent. Raises SiteError."""
+    for file, text in throttle(_number(_own(folder)), limits, hierarchies, _group(hierarchies, folder)):
         _write(file, text)
 
 
-def _group(hierarchies: Hierarchies, identity: str, node: str) -> Path | None:
-    """The control group of version 2 that has a node's traffic; None if version 1 throttles devices."""
+def slowed(
+    folder: Path, slow: NodeLimits, limits: NodeLimits, hierarchies: Hierarchies
+) -> tuple[KernelTexts, KernelTexts]:
+    """Kernel files and their contents so that the disk of a node that has `limits` keeps to the rates of `slow`, too;
+    and those that end it. Raises SiteError if it has none."""
+    both = limits.model_copy(update={name: value for name, value in slow if name in DISK_RATES and value is not None})
+    number, group = _number(_own(folder)), _group(hierarchies, folder)
+    before, meanwhile = (throttle(number, each, hierarchies, group) for each in (limits, both))
+    return [line for line in meanwhile if line not in before], [line for line in before if line not in meanwhile]
+
+
+def _own(folder: Path) -> str:
+    """The loop device of a node's own disk. Raises SiteError if there is none."""
+    device = device_of(folder)
+    if device is None:
+        raise SiteError(f"no loop device has {image(folder)}")
+    return device
+
+
+def _group(hierarchies: Hierarchies, folder: Path) -> Path | None:
+    """The control group of version 2 that has a node's traffic; None if version 1 throttles devices. The lease's id is
+    the name of the folder that holds those of its nodes, as in `present`."""
     if hierarchies.blkio is not None or hierarchies.version_2 is None:
         return None
-    return hierarchies.version_2 / ROOT / identity / node
+    return hierarchies.version_2 / ROOT / folder.parent.name / folder.name
 
 
 def throttle(
-    number: str, limits: NodeLimits, hierarchies: Hierarchies, identity: str, node: str, devices: Path = BACKING_DEVICES
-) -> list[tuple[Path, str]]:
-    """Kernel files and their contents so that a device, `MAJOR:MINOR`, keeps to the limits. Pure but for which
-    files exist."""
+    number: str, limits: NodeLimits, hierarchies: Hierarchies, group: Path | None, devices: Path = BACKING_DEVICES
+) -> KernelTexts:
+    """Kernel files and their contents so that a device, `MAJOR:MINOR`, keeps to the limits and to no others; `group`:
+    of version 2, which takes its limits with it where it is removed. Pure but for which files exist."""
     wanted = rates(limits)
-    lines: list[tuple[Path, str]] = []
     if hierarchies.blkio is not None:
-        lines += [(hierarchies.blkio / VERSION_1_FILES[field], f"{number} {rate}") for field, rate in wanted.items()]
-        lines += _strict(devices / number, wanted.get("disk_write_mb_per_s"))
-    elif wanted and (group := _group(hierarchies, identity, node)) is not None:
-        words = " ".join(f"{VERSION_2_KEYS[field]}={rate}" for field, rate in wanted.items())
-        lines.append((group / "io.max", f"{number} {words}"))
-    return lines
-
-
-def _strict(folder: Path, bytes_per_s: int | None) -> list[tuple[Path, str]]:
-    """Settings that make writers wait before much is written behind them; kernels before 6.2 have no such files."""
-    if bytes_per_s is None or not (folder / "strict_limit").exists():
+        files = [(hierarchies.blkio / name, wanted.get(field, 0)) for field, name in VERSION_1_FILES.items()]
+        lines = [(file, f"{number} {rate}") for file, rate in files]
+        return lines + _strict(devices / number, wanted.get("disk_write_mb_per_s"))
+    if group is None:
         return []
+    words = " ".join(f"{key}={wanted.get(field, 'max')}" for field, key in VERSION_2_KEYS.items())
+    return [(group / "io.max", f"{number} {words}")]
+
+
+def _strict(folder: Path, bytes_per_s: int | None) -> KernelTexts:
+    """Settings that make writers wait before much is written behind them; kernels before 6.2 have no such files."""
+    if not (folder / "strict_limit").exists():
+        return []
+    if bytes_per_s is None:
+        return [(folder / "strict_limit", "0"), (folder / "max_ratio", "100")]
     dirty = max(LEAST_DIRTY_BYTES, round(bytes_per_s * DIRTY_S))
     return [(folder / "max_bytes", str(dirty)), (folder / "strict_limit", "1")]
 
@@ -199,8 +210,7 @@ def _rates_in_force(number: str, hierarchies: Hierarchies, folder: Path) -> dict
         texts = {field: _read(hierarchies.blkio / name).splitlines() for field, name in VERSION_1_FILES.items()}
         pairs = {field: dict(line.split()[:2] for line in lines if " " in line) for field, lines in texts.items()}
         return {field: by_device.get(number, "none") for field, by_device in pairs.items()}
-    # The lease's id is the name of the folder that holds those of its nodes, as in `present`.
-    group = _group(hierarchies, folder.parent.name, folder.name)
+    group = _group(hierarchies, folder)
     if group is None or not (group / "io.max").exists():
         return {}
     lines = [line.split() for line in _read(group / "io.max").splitlines()]
@@ -256,24 +266,9 @@ async def _until_free(identity: str, place: Path) -> None:
 
 def _lift(number: str, hierarchies: Hierarchies) -> None:
     """Lift the throttles of a device, whose number another user gets next, as far as there are any."""
-    for file, text in _lifting(number, hierarchies):
+    for file, text in throttle(number, NodeLimits(), hierarchies, None):
         with contextlib.suppress(OSError):
             file.write_text(text, encoding="ascii")
-
-
-def _lifting(
-    number: str, hierarchies: Hierarchies, group: Path | None = None, devices: Path = BACKING_DEVICES
-) -> list[tuple[Path, str]]:
-    """Kernel files and their contents so that a device has no limits; `group`: of version 2, which takes its
-    limits with it where it is removed."""
-    files = [] if hierarchies.blkio is None else [hierarchies.blkio / name for name in VERSION_1_FILES.values()]
-    lines = [(file, f"{number} 0") for file in files]
-    backing = devices / number
-    if (backing / "strict_limit").exists():
-        lines += [(backing / "strict_limit", "0"), (backing / "max_ratio", "100")]
-    if group is not None:
-        lines.append((group / "io.max", f"{number} {' '.join(f'{key}=max' for key in VERSION_2_KEYS.values())}"))
-    return lines
 
 
 def device_of(folder: Path, devices: Path = BLOCK_DEVICES) -> str | None:

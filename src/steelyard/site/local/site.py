@@ -32,7 +32,7 @@ from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import together
-from steelyard.site.base import QUOTA, LeaseTimes, Refusal, Request, hint_of, node_name, unenforced
+from steelyard.site.base import QUOTA, KernelTexts, LeaseTimes, Refusal, Request, hint_of, node_name, unenforced
 from steelyard.site.kernel import cgroup, disk, kernel_settings, link_program, memory, processes, processors, swap
 from steelyard.site.kernel import links as kernel_links
 from steelyard.site.kernel import network as kernel_network
@@ -100,6 +100,14 @@ class LocalSite:
             return "in mode loopback all nodes of site local share one network (site.mode: namespaces needs root)"
         return "" if shutil.which("nft") else "the program nft is missing (Debian: apt install nftables)"
 
+    def unslowable(self, slow: NodeLimits) -> str:
+        """What this machine lacks."""
+        return disk.lacking(cgroup.detect(), slow) or ""
+
+    def slowed(self, node: Node, slow: NodeLimits, limits: NodeLimits) -> tuple[KernelTexts, KernelTexts]:
+        """Throttles of the node's loop device. Raises SiteError."""
+        return disk.slowed(node.folder, slow, limits, cgroup.detect())
+
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
@@ -142,7 +150,7 @@ class LocalSite:
             if limited:
                 await together(disk.write_out(lease.id, node.folder) for node in lease.databases)
             for node in lease.databases:
-                disk.set_rates(lease.id, node.folder, limits, hierarchies, limited=limited)
+                disk.set_rates(node.folder, limits if limited else NodeLimits(), hierarchies)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases that have expired or whose owner is dead; namespaces, cgroups, processes without a record."""
@@ -283,7 +291,7 @@ class LocalSite:
             inside = str(kernel_network.path(kernel_network.namespace(identity, name)))
             network = ("--netns", inside) if self.mode == "namespaces" else ()
             # The top group of blkio is where a node's device is throttled; it is not a group of the node.
-            top = (hierarchies.blkio,) if disk.rates(limits) and hierarchies.blkio else ()
+            top = (hierarchies.blkio,) if limits.own_disk and hierarchies.blkio else ()
             charged = tuple(word for group in (*groups, *top) for word in ("--cgroup", str(group)))
             prefix = (*entry, *network, *charged, *dropped, "--")
             watch_prefix = (*entry, *network, *dropped, "--")

@@ -22,7 +22,7 @@ def version_1(tmp_path: Path) -> Hierarchies:
 def test_version_1_throttles_the_device_in_the_top_group(tmp_path: Path) -> None:
     (tmp_path / "bdi" / "7:3").mkdir(parents=True)
     (tmp_path / "bdi" / "7:3" / "strict_limit").write_text("0")
-    lines = disk.throttle("7:3", LIMITS, version_1(tmp_path), "0a1b2c3d", "n1", tmp_path / "bdi")
+    lines = disk.throttle("7:3", LIMITS, version_1(tmp_path), None, tmp_path / "bdi")
     assert [(file.name, text) for file, text in lines] == [
         ("blkio.throttle.read_bps_device", "7:3 18500000"),
         ("blkio.throttle.write_bps_device", "7:3 14000000"),
@@ -35,16 +35,47 @@ def test_version_1_throttles_the_device_in_the_top_group(tmp_path: Path) -> None
 
 
 def test_a_kernel_without_strict_limits_throttles_all_the_same(tmp_path: Path) -> None:
-    limits = NodeLimits(disk_write_mb_per_s=1)
-    lines = disk.throttle("7:3", limits, version_1(tmp_path), "0a1b2c3d", "n1", tmp_path / "bdi")
-    assert [(file.name, text) for file, text in lines] == [("blkio.throttle.write_bps_device", "7:3 1000000")]
+    lines = disk.throttle("7:3", LIMITS, version_1(tmp_path), None, tmp_path / "bdi")
+    assert [file.name for file, _ in lines] == list(disk.VERSION_1_FILES.values())
+
+
+VERSION_2 = Hierarchies({}, Path("/c"), frozenset({"cpu", "memory"}), (), version_2_on_demand=frozenset({"io"}))
+NODE = Path("/s/nodes/0a1b2c3d/n1")
+GROUP = Path("/c/steelyard/0a1b2c3d/n1")
 
 
 def test_version_2_throttles_the_device_in_the_node_s_group() -> None:
-    hierarchies = Hierarchies({}, Path("/c"), frozenset({"cpu", "memory"}), (), version_2_on_demand=frozenset({"io"}))
-    assert disk.throttle("7:3", LIMITS, hierarchies, "0a1b2c3d", "n1") == [
-        (Path("/c/steelyard/0a1b2c3d/n1/io.max"), "7:3 rbps=18500000 wbps=14000000 riops=1958 wiops=732")
+    assert disk._group(VERSION_2, NODE) == GROUP
+    assert disk.throttle("7:3", LIMITS, VERSION_2, GROUP) == [
+        (GROUP / "io.max", "7:3 rbps=18500000 wbps=14000000 riops=1958 wiops=732")
     ]
+    assert disk.throttle("7:3", LIMITS, VERSION_2, None) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "before"),
+    [(NodeLimits(disk_gb=1), ("0", "max", ["0", "100"])), (LIMITS, ("14000000", "14000000", ["7000000"]))],
+    ids=["unlimited", "limited"],
+)
+def test_a_slow_disk_gets_its_limits_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: NodeLimits, before: tuple[str, str, list[str]]
+) -> None:
+    """Only the files that change are written, and the same ones at the end."""
+    (tmp_path / "7:3").mkdir()
+    (tmp_path / "7:3" / "strict_limit").touch()
+    monkeypatch.setattr(disk, "_own", lambda _: "loop3")
+    monkeypatch.setattr(disk, "_number", lambda _: "7:3")
+    monkeypatch.setattr(disk.throttle, "__defaults__", (tmp_path,))
+    slow = NodeLimits(disk_write_mb_per_s=2)
+    rate, word, strict = before
+    begun, ended = disk.slowed(NODE, slow, limits, version_1(tmp_path))
+    writes = tmp_path / disk.VERSION_1_FILES["disk_write_mb_per_s"]
+    assert (begun[0], ended[0]) == ((writes, "7:3 2000000"), (writes, f"7:3 {rate}"))
+    assert (begun[1], [text for _, text in ended[1:]]) == ((tmp_path / "7:3" / "max_bytes", str(4 << 20)), strict)
+    assert all(file.parent.name == "7:3" for file, _ in (*begun[1:], *ended[1:]))
+    begun, ended = disk.slowed(NODE, slow, limits, VERSION_2)
+    assert [(file, text.split()[2]) for file, text in begun] == [(GROUP / "io.max", "wbps=2000000")]
+    assert [(file, text.split()[2]) for file, text in ended] == [(GROUP / "io.max", f"wbps={word}")]
 
 
 def test_rates_in_force_are_read_back(tmp_path: Path) -> None:
@@ -61,14 +92,13 @@ def test_rates_in_force_are_read_back(tmp_path: Path) -> None:
     group.mkdir(parents=True)
     (group / "io.max").write_text("7:1 rbps=5 wbps=5 riops=5 wiops=5\n7:3 rbps=max wbps=1000 riops=max wiops=max\n")
     assert disk._rates_in_force("7:3", second, node) == rates
-    lifting = disk._lifting("7:3", second, group, tmp_path / "bdi")
+    lifting = disk.throttle("7:3", NodeLimits(), second, group)
     assert lifting == [(group / "io.max", "7:3 rbps=max wbps=max riops=max wiops=max")]
 
 
-def test_a_size_alone_throttles_nothing(tmp_path: Path) -> None:
+def test_a_size_alone_throttles_nothing() -> None:
     size = NodeLimits(disk_gb=2)
-    assert size.own_disk
-    assert disk.throttle("7:3", size, version_1(tmp_path), "0a1b2c3d", "n1") == []
+    assert (size.own_disk, size.slow_disk) == (True, False)
     assert not NodeLimits(memory_mb=100, cpus=1).own_disk
 
 
