@@ -48,7 +48,7 @@ class Stage(NamedTuple):
     site: Site | None = None
     """Where the nodes are from; None: this machine."""
     limits: NodeLimits = NO_LIMITS
-    """What they have of the machine while they are measured."""
+    """Their limits while they are measured."""
 
 
 class Disruption(Protocol):
@@ -78,6 +78,15 @@ class Spares(Protocol):
     """Ability: leaves nodes as they are, so that it may be done to a cluster that exists."""
 
     spares: bool
+
+
+@runtime_checkable
+class Cautions(Protocol):
+    """Ability: may cost a system more than time."""
+
+    def caution(self, system: System) -> str:
+        """A clause on what it costs the system; empty if only time. Pure."""
+        ...
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ from steelyard.model.activity import BEGAN, HEALED
 from steelyard.model.value import Value
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
+from steelyard.system.base import LosesData, System
 
 
 class Settings(Value):
@@ -19,6 +20,10 @@ class Kill:
     """Kills servers as the laboratory does at the end of a start."""
 
     name, takes_down = "kill", True
+
+    def caution(self, system: System) -> str:
+        """Data that are lost with a server."""
+        return system.lost_by_kill() if isinstance(system, LosesData) else ""
 
     async def hold(self, stage: Stage) -> None:
         """Kill, wait, start."""

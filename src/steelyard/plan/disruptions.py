@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from steelyard.disruption.base import refused
+from steelyard.disruption.base import Cautions, refused
 from steelyard.format import count, listed
 from steelyard.judging.activity_windows import CALM_S
 from steelyard.judging.disruptions import targets
 from steelyard.model.disruption import NONE, SETS
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
-from steelyard.model.responses import disruption
+from steelyard.model.responses import disruption as of_disruptions
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, distinct
 from steelyard.study.named_responses import named_responses
-from steelyard.system.base import LosesData
 
 
 def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
@@ -27,12 +26,14 @@ def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyEr
     errors = [error for settings in every for error in _of(settings, abilities)]
     yield from {error.message: error for error in errors}.values()
     controls = sum(not trial.settings.disruption.disrupts for trial in plan.trials)
-    of_disrupted = {*(one.name for one in disruption.RESPONSES), *disruption.SHARED} - {*disruption.OF_CONTROLS}
+    of_disrupted = {*(one.name for one in of_disruptions.RESPONSES), *of_disruptions.SHARED} - {
+        *of_disruptions.OF_CONTROLS
+    }
     for key, name in named_responses(study).items() if every and controls else ():
         if name in of_disrupted and not key.startswith("analysis.responses."):
             yield StudyError(
                 f"in {controls} of {count(len(plan.trials), 'trial')} nothing is disrupted, so they have no {name}",
-                f"allowed with such a control: {', '.join(disruption.OF_CONTROLS)}, and what every trial has. Name "
+                f"allowed with such a control: {', '.join(of_disruptions.OF_CONTROLS)}, and what every trial has. Name "
                 f"{name} in analysis.responses: it is compared among disruptions there",
                 key=key, read=name,
             )  # fmt: skip
@@ -97,13 +98,12 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
 
 def notes(plan: Plan, abilities: Abilities) -> Iterator[str]:
     """Sentences on what is done, and on what it takes."""
-    killed = [one for one in distinct(plan, "system", "disruption") if one.disruption.name == "kill"]
-    systems = [system for one in killed if isinstance(system := abilities.system(one), LosesData)]
-    yield from dict.fromkeys(f"disruption kill: {lost}" for one in systems if (lost := one.lost_by_kill()))
-    every = [one for one in distinct(plan, "site", "load", "disruption") if one.disruption.disrupts]
+    every = [one for one in distinct(plan, "site", "system", "load", "disruption") if one.disruption.disrupts]
     sentences = {}
     for settings in every:
-        choice = settings.disruption
+        choice, disruption = settings.disruption, abilities.disruption(settings)
+        if isinstance(disruption, Cautions) and (costs := disruption.caution(abilities.system(settings))):
+            sentences[f"disruption {choice.name}: {costs}"] = True
         begins = [f"{at_s:g}" for at_s in choice.begins_s(settings.load.measured_s or 0.0)]
         at = listed(begins) if len(begins) < 5 else f"{begins[0]}, {begins[1]} ... {begins[-1]}"
         sentences[f"disruption {choice.words}, at {at} s of the measured phase"] = True

@@ -280,8 +280,8 @@ class SlowsDisks(Protocol):
         ...
 
     def slowed(self, node: Node, slow: NodeLimits, limits: NodeLimits) -> tuple[KernelTexts, KernelTexts]:
-        """What makes the disk of a node that has `limits` keep to the rates of `slow`, too, and what ends it. Pure but
-        for which files exist. Raises SiteError if the node has no disk of its own."""
+        """Texts that make the disk of a node that has `limits` keep to the rates of `slow`, too, and those that end
+        it. Pure but for which files exist. Raises SiteError if the node has no disk of its own."""
         ...
 
 

@@ -119,11 +119,11 @@ def caveats(
 def _gone(results: Results) -> list[str]:
     """Treatments without a value: those without a valid trial, and those whose valid trials have none."""
     gone: dict[str, list[str]] = {}
-    for one in results.main(Summary):
-        is_valid = {why.reason for why in one.exclusions} & {TOO_FEW_REASON, NO_VALUE_REASON}
+    for summary in results.main(Summary):
+        is_valid = {why.reason for why in summary.exclusions} & {TOO_FEW_REASON, NO_VALUE_REASON}
         what = f"No trial with a value ({results.response_label})" if is_valid else "No valid trial"
-        if not one.n:
-            gone.setdefault(what, []).append(label(one.treatment))
+        if not summary.n:
+            gone.setdefault(what, []).append(label(summary.treatment))
     return [f"{what} of: {'; '.join(names)}." for what, names in gone.items()]
 
 

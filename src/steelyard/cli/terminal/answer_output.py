@@ -61,8 +61,8 @@ def print_other_responses(results: Results, console: Console) -> None:
     if shown is not None:
         say(console)
         _print(shown, console)
-    for one in answers.uncompared(results):
-        print_wrapped(one.answer[0], console)
+    for further in answers.uncompared(results):
+        print_wrapped(further.answer[0], console)
 
 
 def _print(shown: Shown, console: Console) -> None:

@@ -142,9 +142,15 @@ def slowed(
 ) -> tuple[KernelTexts, KernelTexts]:
     """Kernel files and their contents so that the disk of a node that has `limits` keeps to the rates of `slow`, too;
     and those that end it. Raises SiteError if it has none."""
+    return _slowed(_number(_own(folder)), slow, limits, hierarchies, _group(hierarchies, folder))
+
+
+def _slowed(
+    number: str, slow: NodeLimits, limits: NodeLimits, hierarchies: Hierarchies, group: Path | None,
+    devices: Path = BACKING_DEVICES,
+) -> tuple[KernelTexts, KernelTexts]:  # fmt: skip
     both = limits.model_copy(update={name: value for name, value in slow if name in DISK_RATES and value is not None})
-    number, group = _number(_own(folder)), _group(hierarchies, folder)
-    before, meanwhile = (throttle(number, each, hierarchies, group) for each in (limits, both))
+    before, meanwhile = (throttle(number, each, hierarchies, group, devices) for each in (limits, both))
     return [line for line in meanwhile if line not in before], [line for line in before if line not in meanwhile]
 
 

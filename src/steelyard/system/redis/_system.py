@@ -61,7 +61,7 @@ class Redis(PackagedServer):
         self.settings = settings
 
     def lost_by_kill(self) -> str:
-        """What a server without a log has lost."""
+        """A clause on a server without a log."""
         kept = self.settings.appendonly
         return "" if kept else "a server comes back empty, because system.appendonly = false keeps no data on its disk"
 

@@ -58,22 +58,19 @@ def test_version_2_throttles_the_device_in_the_node_s_group() -> None:
     ids=["unlimited", "limited"],
 )
 def test_a_slow_disk_gets_its_limits_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: NodeLimits, before: tuple[str, str, list[str]]
+    tmp_path: Path, limits: NodeLimits, before: tuple[str, str, list[str]]
 ) -> None:
     """Only the files that change are written, and the same ones at the end."""
     (tmp_path / "7:3").mkdir()
     (tmp_path / "7:3" / "strict_limit").touch()
-    monkeypatch.setattr(disk, "_own", lambda _: "loop3")
-    monkeypatch.setattr(disk, "_number", lambda _: "7:3")
-    monkeypatch.setattr(disk.throttle, "__defaults__", (tmp_path,))
     slow = NodeLimits(disk_write_mb_per_s=2)
     rate, word, strict = before
-    begun, ended = disk.slowed(NODE, slow, limits, version_1(tmp_path))
+    begun, ended = disk._slowed("7:3", slow, limits, version_1(tmp_path), None, tmp_path)
     writes = tmp_path / disk.VERSION_1_FILES["disk_write_mb_per_s"]
     assert (begun[0], ended[0]) == ((writes, "7:3 2000000"), (writes, f"7:3 {rate}"))
     assert (begun[1], [text for _, text in ended[1:]]) == ((tmp_path / "7:3" / "max_bytes", str(4 << 20)), strict)
     assert all(file.parent.name == "7:3" for file, _ in (*begun[1:], *ended[1:]))
-    begun, ended = disk.slowed(NODE, slow, limits, VERSION_2)
+    begun, ended = disk._slowed("7:3", slow, limits, VERSION_2, GROUP)
     assert [(file, text.split()[2]) for file, text in begun] == [(GROUP / "io.max", "wbps=2000000")]
     assert [(file, text.split()[2]) for file, text in ended] == [(GROUP / "io.max", f"wbps={word}")]
 
