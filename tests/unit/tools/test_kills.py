@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tools.campaigns import disruptions
 from tools.campaigns.__main__ import SEED
 from tools.campaigns.killed_run import CONDUCTOR, Killer
 from tools.campaigns.kills import CAMPAIGN, PHASES
@@ -25,6 +26,13 @@ def test_simulated_and_real_kills_come_to_every_phase_five_times() -> None:
     assert {case.values["target"] for case in cases} == {
         "conductor", "agent", "node", "link", "member", "joiner", "driver", "worker",
     }  # fmt: skip
+
+
+def test_disrupted_studies_are_killed_220_times_on_three_sites() -> None:
+    cases = disruptions.CAMPAIGN.cases(SEED)
+    assert Counter(str(case.values["site"]) for case in cases) == {"local": 24, "docker": 10, "ssh": 10}
+    assert len(cases) * disruptions.KILLS == 220
+    assert len({case.name for case in cases}) == len(cases)
 
 
 def test_a_phase_is_counted_until_its_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
