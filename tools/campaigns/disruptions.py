@@ -1,11 +1,11 @@
 """The campaign of disruptions: whoever is killed while nodes are disrupted, nothing stays.
 
-A study of one trial that is disrupted for `FOR_S` is run, and killed, `KILLS` times at a random moment from just before
-the disruption to just after it: its conductor, the agents that hold the disruption, both, the client through which an
-agent is reached (docker, ssh), or the network between (ssh). `FOR_S` + 5 s after the kill, without any command, no
-process stands still, no packet filter, record, holder or watchdog of it is left. Then the same command must end with
-the trial valid, `verify` must find nothing, and nothing of a lease may be left. 44 cases of 5 kills each: 120 on this
-machine, 50 in containers and 50 on machines behind sshd, over the kinds of disruption.
+A study of one trial that is disrupted for `FOR_S` is run, and killed, `KILLS` times at a random moment from the
+beginning of the disruption to its end: its conductor, the agents that hold the disruption, both, the client through
+which an agent is reached (docker, ssh), or the network between (ssh). `FOR_S` + 5 s after the kill, without any
+command, no process stands still, no packet filter, record, holder or watchdog of it is left. Then the same command must
+end with the trial valid, `verify` must find nothing, and nothing of a lease may be left. 44 cases of 5 kills each: 120
+on this machine, 50 in containers and 50 on machines behind sshd, over the kinds of disruption.
 """
 
 from __future__ import annotations
@@ -167,10 +167,10 @@ class _Disrupted:
 
     def _killed(self, target: str) -> str:
         """A run with a kill in it, and a look at what stays."""
-        delay_s = AT_S + self._drawn.uniform(-0.3 if target in (CONDUCTOR, BOTH) else 0.3, FOR_S + 0.5)
+        delay_s = self._drawn.uniform(*((0.0, FOR_S + 1.0) if target in (CONDUCTOR, BOTH) else (0.7, FOR_S)))
         cut = self._cut("down") if target == NETWORK and self._shelf else ()
         environment = {**self._environment(), CUT_VARIABLE: " ".join(cut)}
-        words = ("measure", "1", f"{delay_s:.3f}", target, str(self._state), "run", *self._words())
+        words = ("disruption", "1", f"{delay_s:.3f}", target, str(self._state), "run", *self._words())
         argv = (sys.executable, "-m", "tools.campaigns.killed_run", *words)
         said = self._folder / "said.txt"
         with said.open("w") as out:

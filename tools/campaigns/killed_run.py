@@ -1,8 +1,8 @@
 """`python -m tools.campaigns.killed_run PHASE NTH DELAY_S TARGET STATE WORDS...`: `steelyard WORDS`, with a kill -9.
 
-DELAY_S after the study has come to PHASE for the NTH time, TARGET is killed: `conductor` (this process), `agent` (a
-load generator of the study), `node` (a database process), `member` (one of the first nodes), `joiner` (a node that
-joins or has joined), `link` (the link program), `driver` (of a job), `worker` (that runs executors), `holder` (agents
+DELAY_S after the study has come to PHASE (or `disruption`) for the NTH time, TARGET is killed: `conductor` (this
+process), `agent` (a load generator of the study), `node` (a database process), `member` (one of the first nodes),
+`joiner` (a node that joins or has joined), `link` (the link program), `driver` (of a job), `worker` (that runs executors), `holder` (agents
 that disrupt nodes), `both` (them and this process), or `client` (through which they are reached elsewhere). Other
 processes are found by their lease. `network`: the command in `STEELYARD_CAMPAIGN_CUT` is carried out, and nothing is
 killed. The last line of standard error says what was killed; if nothing was there to kill, the line says so.
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from steelyard.cli.main import main
 from steelyard.events.base import Event
+from steelyard.events.kept import ActivityBegan
 from steelyard.events.shown import PhaseEntered
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.progress.publisher import Publisher
@@ -52,12 +53,12 @@ KILLED = "killed:"
 class Killer:
     """Counts how often a phase was entered, and kills once."""
 
-    def __init__(self, phase: Phase, nth: int, delay_s: float, target: str, state: Path) -> None:
+    def __init__(self, phase: str, nth: int, delay_s: float, target: str, state: Path) -> None:
         self._phase, self._left = phase, nth
         self._delay_s = delay_s
         self._target, self._state = target, state
 
-    def came_to(self, phase: Phase) -> None:
+    def came_to(self, phase: str) -> None:
         """The study has entered a phase."""
         if phase == self._phase:
             self._left -= 1
@@ -97,6 +98,8 @@ def watched(killer: Killer) -> None:
         tell(self, event)
         if isinstance(event, PhaseEntered):
             killer.came_to(event.phase)
+        if isinstance(event, ActivityBegan):
+            killer.came_to(event.kind)
 
     def sealing(self: TrialDraft, record: TrialRecord) -> TrialRecord:
         killer.came_to(Phase.SEAL)
@@ -108,7 +111,7 @@ def watched(killer: Killer) -> None:
 def run(words: Sequence[str]) -> None:
     """The whole command; ends the process."""
     phase, nth, delay_s, target, state, *command = words
-    watched(Killer(Phase(phase), int(nth), float(delay_s), target, Path(state)))
+    watched(Killer(phase, int(nth), float(delay_s), target, Path(state)))
     sys.argv = ["steelyard", *command]
     main()
 

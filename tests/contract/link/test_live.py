@@ -50,7 +50,8 @@ def test_rate_is_met_by_a_stream(tmp_path: Path) -> None:
         with link(config, "--every-s", "0.5") as running:
             measured = measure(first, second, *STREAM_ONLY)
             counters = running.end()
-    assert 0.9 * 20.0 * TCP_SHARE < measured["mbit_per_s"] < 1.02 * 20.0 * TCP_SHARE
+    # A busy machine reads late, and then more at once.
+    assert 0.9 * 20.0 * TCP_SHARE < measured["mbit_per_s"] < 1.05 * 20.0 * TCP_SHARE
     assert balanced(counters)
     assert len(running.lines) >= 2, "a line every half second, and the last one"
     assert [line["frames"] for line in running.lines] == sorted(line["frames"] for line in running.lines)

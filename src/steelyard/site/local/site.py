@@ -101,7 +101,7 @@ class LocalSite:
         return "" if shutil.which("nft") else "the program nft is missing (Debian: apt install nftables)"
 
     def unslowable(self, slow: NodeLimits) -> str:
-        """What this machine lacks."""
+        """A controller of disks that this machine lacks."""
         return disk.lacking(cgroup.detect(), slow) or ""
 
     def slowed(self, node: Node, slow: NodeLimits, limits: NodeLimits) -> tuple[KernelTexts, KernelTexts]:
