@@ -2,10 +2,11 @@
 
 DELAY_S after the study has come to PHASE (or `disruption`) for the NTH time, TARGET is killed: `conductor` (this
 process), `agent` (a load generator of the study), `node` (a database process), `member` (one of the first nodes),
-`joiner` (a node that joins or has joined), `link` (the link program), `driver` (of a job), `worker` (that runs executors), `holder` (agents
-that disrupt nodes), `both` (them and this process), or `client` (through which they are reached elsewhere). Other
-processes are found by their lease. `network`: the command in `STEELYARD_CAMPAIGN_CUT` is carried out, and nothing is
-killed. The last line of standard error says what was killed; if nothing was there to kill, the line says so.
+`joiner` (a node that joins or has joined), `link` (the link program), `driver` (of a job), `worker` (that runs
+executors), `holder` (agents that disrupt nodes), `both` (them and this process), or `client` (through which they are
+reached elsewhere). Other processes are found by their lease. `network`: the command in `STEELYARD_CAMPAIGN_CUT` is
+carried out, and nothing is killed. The last line of standard error says what was killed; if nothing was there to kill,
+the line says so.
 """
 
 from __future__ import annotations
