@@ -1,7 +1,7 @@
-"""Large stores: time and memory of `status`, `report` and `verify`, over the number of trials, of nodes, and of bytes.
+"""Large stores: time and memory of `status`, `report` and `verify`, over trials, nodes, seconds and bytes.
 
     python benchmarks/large_stores.py                  1,008 trials of 60 s with samples of 6 nodes, the report alone
-    python benchmarks/large_stores.py trials nodes bytes [--scale 0.1]    each axis at four sizes, as a table
+    python benchmarks/large_stores.py trials nodes seconds bytes [--scale 0.1]    each axis at four sizes, as a table
 
 The stores are made up, are as `verify` wants them, and are thrown away. Each command runs in a process of its own, so
 that the making of a store is not counted. Tables have seconds of processor time, which other work hardly changes.
@@ -47,6 +47,7 @@ BUCKETS: Final = 45
 TREATMENTS: Final = 12
 PER_START: Final = 21
 """Trials of a treatment in a start, if the store has as many."""
+LOG_LINE: Final = b"INFO  [main] 2026-11-29 20:00:00,000 Server.java:100 - a line of the log of a server as it is\n"
 COURSES: Final = 4
 """Different time courses of a treatment's trials."""
 STUDY: Final = """
@@ -82,6 +83,8 @@ class Size(NamedTuple):
     trials: int
     seconds: int
     nodes: int
+    log_mb: int = 0
+    """Log of each node and trial."""
 
 
 class Used(NamedTuple):
@@ -104,14 +107,15 @@ FIRST: Final = Size(trials=1008, seconds=60, nodes=6)
 LARGEST: Final = {
     "trials": Size(trials=10_080, seconds=20, nodes=1),
     "nodes": Size(trials=12, seconds=60, nodes=1000),
-    "bytes": Size(trials=504, seconds=6_000, nodes=6),
+    "seconds": Size(trials=504, seconds=600, nodes=6),
+    "bytes": Size(trials=48, seconds=60, nodes=6, log_mb=36),
 }
 COMMANDS: Final = ("status", "report", "verify")
 
 
 def sizes_of(axis: str, scale: float) -> list[Size]:
     """Four sizes, each twice the one before, up to the largest times `scale`."""
-    largest, field = LARGEST[axis], "seconds" if axis == "bytes" else axis
+    largest, field = LARGEST[axis], "log_mb" if axis == "bytes" else axis
     most = getattr(largest, field) * scale
     step = TREATMENTS * PER_START if field == "trials" else 1
     return [largest._replace(**{field: step * math.ceil(most / 2**by / step)}) for by in (3, 2, 1, 0)]
@@ -177,6 +181,8 @@ def write(folder: Path, size: Size) -> Path:
             for node, of_node in facts.items():
                 moved.write_parquet(draft.folder / layout.SAMPLES / f"{node}.parquet")
                 draft.facts(node, of_node)
+                if size.log_mb:
+                    draft.log(node, "system.log", LOG_LINE * (size.log_mb * 2**20 // len(LOG_LINE)))
             measured = PhaseTime(phase=Phase.MEASURE, entered_s=begun_s, left_s=begun_s + size.seconds)
             record = TrialRecord(
                 **planned.model_dump(exclude={"start"}), study=of.study.name, planned_start=planned.start,
@@ -222,14 +228,18 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="Folder for the stores, which may need 12 GB.")
     given = parser.parse_args()
     for axis in given.axes:
-        print(f"| {axis}: trials, seconds, nodes | store, MB | {' | '.join(f'{one}, s | MB' for one in COMMANDS)} |")
+        print(
+            f"| {axis}: trials, seconds, nodes, MB of log | store, MB "
+            f"| {' | '.join(f'{one}, s | MB' for one in COMMANDS)} |"
+        )
         print("|" + " --- |" * (2 + 2 * len(COMMANDS)))
         for size, held_mb, measured in rows(sizes_of(axis, given.scale), COMMANDS, given.folder):
             cells = [
                 f"{one.processor_s:.1f}{'' if one.status == 0 else ' (failed)'} | {one.peak_mb:.0f}" for one in measured
             ]
             print(
-                f"| {size.trials:,}, {size.seconds:,}, {size.nodes:,} | {held_mb:,.0f} | {' | '.join(cells)} |",
+                f"| {size.trials:,}, {size.seconds:,}, {size.nodes:,}, {size.log_mb:,} | {held_mb:,.0f} "
+                f"| {' | '.join(cells)} |",
                 flush=True,
             )
     if given.axes:
