@@ -43,9 +43,9 @@ WORDS_OF = {
     LINK: ("steelyard-agent link ",),
     DRIVER: (SUBMIT,),
     WORKER: (WORKER_CLASS,),
-    HOLDER: ("steelyard-agent disrupt ",),
-    BOTH: ("steelyard-agent disrupt ",),
-    CLIENT: (" disrupt ",),
+    HOLDER: (" disrupt ",),
+    BOTH: (" disrupt ",),
+    CLIENT: ("disrupt",),
 }
 """What the command line of a target holds."""
 KILLED = "killed:"
@@ -80,13 +80,17 @@ class Killer:
     def _pids(self) -> list[int]:
         """Of all that disrupt nodes, else of one process."""
         wanted = WORDS_OF[self._target]
+        if self._target == CLIENT:
+            children = [
+                int(pid) for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()
+            ]
+            return [pid for pid in children if b"disrupt" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         running = processes_of(self._state).items()
         # Not the supervisor of a server, in whose command line that of the server is, nor a watchdog.
         named = [(pid, words) for pid, words in running if not any(word in words for word in (" keep ", " watch "))]
         pids = sorted(pid for pid, words in named if any(word in words for word in wanted))
-        if self._target in (HOLDER, BOTH, CLIENT):
-            clients = {pid for pid, words in named if words.startswith(("ssh ", "docker "))}
-            return [pid for pid in pids if (pid in clients) == (self._target == CLIENT)]
+        if self._target in (HOLDER, BOTH):
+            return pids
         # Members are the first that were started.
         return pids[:1] if self._target == MEMBER else pids[-1:]
 
