@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -13,7 +15,10 @@ from pathlib import Path
 from types import FrameType
 
 from steelyard.cli.main import main
+from steelyard.node.folders import STATE_VARIABLE
 
+STEELYARD = (sys.executable, "-m", "steelyard")
+"""The command line of a process of its own."""
 UNFORESEEN = "this was not foreseen"
 """What the command line says of an exception that nobody turned into an error for people."""
 
@@ -64,6 +69,20 @@ def call(*words: str | Path, limit_s: float) -> Call:
     finally:
         sys.argv = before
     return Call(texts, code, out.getvalue(), err.getvalue(), time.monotonic() - begun_s)
+
+
+def apart(argv: Sequence[str], state: Path, limit_s: float) -> tuple[int | None, str]:
+    """Run a command line in a process of its own, with a state folder. Returns its exit code, None if it was ended at
+    its limit, and what it printed."""
+    environment = {**os.environ, STATE_VARIABLE: str(state), "NO_COLOR": "1"}
+    try:
+        done = subprocess.run(
+            argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, timeout=limit_s, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as late:
+        return None, str(late.stdout)
+    return done.returncode, done.stdout
 
 
 @contextlib.contextmanager

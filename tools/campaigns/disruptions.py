@@ -26,6 +26,7 @@ from tests.contract import shelf as shelves
 from steelyard.node.folders import STATE_VARIABLE
 from steelyard.store import Store
 from tools.campaigns.campaign import LIMITS_LIFTED, Case, Finding, Outcome
+from tools.campaigns.command import STEELYARD, apart
 from tools.campaigns.killed_run import BOTH, CLIENT, CONDUCTOR, CUT_VARIABLE, HOLDER, KILLED, NETWORK
 from tools.campaigns.leftovers import left_behind, processes_of, unknown
 
@@ -152,7 +153,7 @@ class _Disrupted:
         targets = [self._drawn.choice((CONDUCTOR, BOTH)) for _ in range(KILLS - 1)]
         targets.append(self._drawn.choice(LAST[self._site]))
         happened = [self._killed(target) for target in targets]
-        code, printed = self._run()
+        code, printed = self._call("run", *self._words())
         if code != 0:
             self._fault("unlike", f"the same command again: exit {code}: {printed[-600:]}")
         code, printed = self._call("verify", str(self._folder / "store" / NAME))
@@ -169,7 +170,7 @@ class _Disrupted:
         """A run with a kill in it, and a look at what stays."""
         delay_s = self._drawn.uniform(*((0.0, FOR_S + 1.0) if target in (CONDUCTOR, BOTH) else (0.7, FOR_S)))
         cut = self._cut("down") if target == NETWORK and self._shelf else ()
-        environment = {**self._environment(), CUT_VARIABLE: " ".join(cut)}
+        environment = {**os.environ, STATE_VARIABLE: str(self._state), "NO_COLOR": "1", CUT_VARIABLE: " ".join(cut)}
         words = ("disruption", "1", f"{delay_s:.3f}", target, str(self._state), "run", *self._words())
         argv = (sys.executable, "-m", "tools.campaigns.killed_run", *words)
         said = self._folder / "said.txt"
@@ -211,21 +212,8 @@ class _Disrupted:
     def _words(self) -> tuple[str, ...]:
         return (str(self._study), "--store", str(self._folder / "store"), "--plain")
 
-    def _run(self) -> tuple[int | None, str]:
-        return self._call("run", *self._words())
-
-    def _environment(self) -> dict[str, str]:
-        return {**os.environ, STATE_VARIABLE: str(self._state), "NO_COLOR": "1"}
-
     def _call(self, *words: str) -> tuple[int | None, str]:
-        try:
-            done = subprocess.run(
-                (sys.executable, "-m", "steelyard", *words), env=self._environment(), stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=RUN_LIMIT_S, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as late:
-            return None, f"longer than {RUN_LIMIT_S:g} s: {late.stdout!s}"
-        return done.returncode, done.stdout
+        return apart((*STEELYARD, *words), self._state, RUN_LIMIT_S)
 
     def _fault(self, kind: str, text: str) -> None:
         self._findings.append(Finding(kind, text))

@@ -80,11 +80,9 @@ class Killer:
     def _pids(self) -> list[int]:
         """Of all that disrupt nodes, else of one process."""
         wanted = WORDS_OF[self._target]
-        if self._target == CLIENT:
-            children = [
-                int(pid) for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()
-            ]
-            return [pid for pid in children if b"disrupt" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        if self._target == CLIENT:  # a child of this process, without the lease in its environment
+            children = [pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()]
+            return [int(pid) for pid in children if wanted[0] in Path(f"/proc/{pid}/cmdline").read_text()]
         running = processes_of(self._state).items()
         # Not the supervisor of a server, in whose command line that of the server is, nor a watchdog.
         named = [(pid, words) for pid, words in running if not any(word in words for word in (" keep ", " watch "))]

@@ -13,10 +13,8 @@ on real Spark and HDFS: of the conductor, of a job's driver, which is a failed j
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,9 +23,9 @@ from pathlib import Path
 from typing import Final
 
 from steelyard.model.trial import Phase
-from steelyard.node.folders import STATE_VARIABLE
 from steelyard.store import Store, layout
 from tools.campaigns.campaign import LIMITS_LIFTED, Case, Finding, Outcome, no_world
+from tools.campaigns.command import STEELYARD, apart
 from tools.campaigns.killed_run import AGENT, CONDUCTOR, DRIVER, JOINER, KILLED, LINK, MEMBER, NODE, WORKER
 from tools.campaigns.leftovers import left_behind, unknown
 
@@ -254,7 +252,7 @@ class _Killed:
         sealed = self._sealed()
         if target == CONDUCTOR:
             self._expect(code, (-signal.SIGKILL,), "the killed run", printed)
-            code, printed = self._call(*_steelyard(), *words)
+            code, printed = self._call(*STEELYARD, *words)
             self._expect(code, (0,), "the same command again", printed)
         else:
             # 1: a lost node or job is a result; a lost generator or link is repeated.
@@ -263,27 +261,21 @@ class _Killed:
         if target == LINK and self._values["phase"] in (Phase.WARM_UP, Phase.MEASURE):
             self._void_by_its_link()
         self._unchanged(sealed, happened)
-        verified, differences = self._call(*_steelyard(), "verify", str(self._store))
+        verified, differences = self._call(*STEELYARD, "verify", str(self._store))
         self._expect(verified, (0,), "verify", differences)
         for name in [*left_behind(self._state), *unknown(self._state), *self._drafts()]:
             self._fault("leftover", f"{name}: {printed[-600:]}")
         if any(finding.kind == "late" for finding in self._findings):
             # What a command that was ended at its limit holds would outlive this case's folder.
-            self._call(*_steelyard(), "clean")
+            self._call(*STEELYARD, "clean")
         return Outcome(tuple(self._findings), self._facts)
 
     def _call(self, *argv: str) -> tuple[int | None, str]:
         """Exit code, None if it was ended at its limit, and what it printed."""
-        environment = {**os.environ, STATE_VARIABLE: str(self._state), "NO_COLOR": "1"}
-        try:
-            done = subprocess.run(
-                argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                text=True, timeout=RUN_LIMIT_S, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as late:
+        code, printed = apart(argv, self._state, RUN_LIMIT_S)
+        if code is None:
             self._fault("late", f"{' '.join(argv[1:4])}: longer than {RUN_LIMIT_S:g} s")
-            return None, str(late.stdout)
-        return done.returncode, done.stdout
+        return code, printed
 
     def _expect(self, code: int | None, wanted: Sequence[int], what: str, printed: str) -> None:
         if "Traceback (most recent call last)" in printed or "this was not foreseen" in printed:
@@ -332,10 +324,6 @@ class _Killed:
 
     def _fault(self, kind: str, text: str) -> None:
         self._findings.append(Finding(kind, text))
-
-
-def _steelyard() -> tuple[str, ...]:
-    return (sys.executable, "-m", "steelyard")
 
 
 CAMPAIGN: Final = Kills()
