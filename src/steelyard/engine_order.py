@@ -17,6 +17,8 @@ from steelyard.wire.schedule import Closed, Ramp, Schedule, Sine, Steady, Steps,
 from steelyard.workload.base import Workload
 
 INTERVAL_S = 1.0
+READ_AGAIN_S = 10.0
+"""What members have kept for one that was away may take so long to reach it."""
 POPULATE_SEED = 0
 POPULATE_TIMEOUT_MS = 30_000
 INDEX = "_indices"
@@ -111,13 +113,16 @@ def measure(
     plugins: Plugins | None = None,
     *,
     discover: bool = False,
+    read_back: bool = False,
 ) -> Order:
     """The order of a trial; fractions of the cluster's capacity must be resolved before. `plugins` find the trace
-    files. `discover`: nodes come and go, and the engine learns of it from the cluster."""
+    files. `discover`: nodes come and go, and the engine learns of it from the cluster. `read_back`: rows that were
+    written are read back, if the workload and the system allow it."""
     plugins = plugins or Plugins()
     work = workload.order()
     if not endpoint.compared and isinstance(work, Ycsb):
         work = work.model_copy(update={"validate_fraction": 0.0})
+    reads_back = read_back and isinstance(work, Ycsb) and endpoint.compared and load.schedule != "search"
     return Order(
         contacts=endpoint.contacts,
         target=_target(endpoint, schema, load),
@@ -132,6 +137,7 @@ def measure(
         ),
         words=load.schedule == "search",
         discover=discover,
+        read_again_s=READ_AGAIN_S if reads_back else None,
         backlog_limit=load.backlog_limit,
         warm_up_s=load.warm_up_s,
         timeout_ms=load.timeout_ms,

@@ -24,8 +24,9 @@ nodes = 3
 name = "simulated"
 service_us = 1000
 contention = 0
+{system}
 [workload]
-name = "ycsb-c"
+name = "{workload}"
 records = 100
 [load]
 schedule = "constant"
@@ -50,7 +51,16 @@ FOR_S = 3.0
 def measured(laboratory: Laboratory, folder: Path, name: str, **changes: object) -> dict[object, TrialRecord]:
     """The trial of each treatment, which `verify` has computed again."""
     path = folder / f"{name}.toml"
-    given = {"threads": 64, "lasts_s": 40, "timeout_ms": 2000, "limits": BUSY_MACHINE, "cold": COLD, **changes}
+    given = {
+        "threads": 64,
+        "lasts_s": 40,
+        "timeout_ms": 2000,
+        "system": "",
+        "workload": "ycsb-c",
+        "limits": BUSY_MACHINE,
+        "cold": COLD,
+        **changes,
+    }
     path.write_text(STUDY.format(name=name, **given))
     ended = laboratory.run(path)
     assert ended.returncode == 0, ended.stderr
@@ -107,3 +117,47 @@ def test_killed_nodes_are_missed_until_they_are_back(laboratory: Laboratory, tmp
     assert gone["lost_operations"] >= 0.9 * 300 * 16
     assert gone["detection_s"] <= 1
     assert 0 < gone["recovery_s"] < 10
+
+
+def test_writes_that_a_killed_node_has_lost_are_found_by_reading_back(laboratory: Laboratory, tmp_path: Path) -> None:
+    """Rows stay in the memory of the node that received them: those of the killed one are gone, and no others."""
+    found = measured(
+        laboratory, tmp_path, "lost-here", lasts_s=26, disruption="at_s = 12\nfor_s = 3",
+        system="remember = true", workload="ycsb-a", limits=f"{BUSY_MACHINE}not_found_fraction = 1\n",
+        factors='[factors]\ndisruption = ["none", "kill"]',
+    )  # fmt: skip
+    none, kill = (found[level].measures for level in ("none", "kill"))
+    assert (none["stale_values"], none["lost_writes"]) == (0, 0)
+    # Half of 300/s for 26 s on 1,000 fields: most were written.
+    assert none["values_read_back"] > 600
+    assert kill["values_read_back"] == pytest.approx(none["values_read_back"], rel=0.2)
+    # A third of the rows is the killed node's; what was written to them after it was back is there.
+    assert 10 < kill["lost_writes"] < 400
+    assert kill["stale_values"] >= kill["lost_writes"]
+    logs = list((laboratory.store / "lost-here").glob("trials/*/logs/*/read-again.log"))
+    assert len(logs) == 1
+    assert "none of the versions" in logs[0].read_text()
+    curves = laboratory.tables("lost-here")["aligned"]
+    rows = [dict(zip(curves["columns"], row, strict=True)) for row in curves["rows"]]
+    assert {(row["disruption"], row["kind"]) for row in rows} == {("kill", "disruption")}
+    assert all(row["control"] is not None for row in rows if row["response"] == "throughput_per_s")
+
+
+def test_a_node_joins_while_another_stands_still(laboratory: Laboratory, tmp_path: Path) -> None:
+    """The join is complete, the pause is of a first member, and both are judged as if they were alone."""
+    found = measured(
+        laboratory, tmp_path, "join-here", lasts_s=30, threads=2000, timeout_ms=10_000,
+        disruption='on = "n1"\nat_s = 13\nfor_s = 3',
+        system="boot_s = 0.5\nring_delay_s = 0.5\ndata_mb = 16.0\nstream_mb_per_s = 1.0",
+        factors='[policy]\ntimes = [[11, 4]]\n[levels.what.quiet]\npolicy = "none"\n[levels.what.both]\n'
+        'policy = "scheduled"\ndisruption = "pause"\n[factors]\nwhat = ["quiet", "both"]',
+    )  # fmt: skip
+    both = found["both"]
+    (join,), (pause,) = both.activities, both.disruptions
+    assert (join.nodes, join.outcome, pause.nodes, pause.outcome) == (("n4",), "done", ("n1",), "done")
+    assert join.ended_s is not None
+    assert join.begun_s < pause.begun_s < join.ended_s
+    assert (both.verdict.outcome, both.responses.errors) == ("valid", 0)
+    assert both.measures["scale_out_s"] > 4
+    # A third of the operations waits at the node that stands still.
+    assert both.measures["lost_operations"] > 100

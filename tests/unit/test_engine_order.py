@@ -174,3 +174,15 @@ def test_values_are_compared_only_where_they_are_those_that_were_written() -> No
 
     assert compared(ENDPOINT) == 0.1
     assert compared(replace(ENDPOINT, compared=False)) == 0.0
+
+
+def test_only_what_can_be_compared_is_read_back() -> None:
+    def asked(endpoint: Endpoint = ENDPOINT, workload: Any = None, **fields: Any) -> float | None:
+        load = Load.model_validate({"duration_s": 3, **fields})
+        found = engine_order.measure(load, endpoint, SCHEMA, workload or FakeWorkload(), 1, read_back=True)
+        valid(found)
+        return found.read_again_s
+
+    assert asked() == engine_order.READ_AGAIN_S
+    assert asked(replace(ENDPOINT, compared=False)) is None
+    assert made(duration_s=3).read_again_s is None

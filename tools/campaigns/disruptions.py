@@ -47,7 +47,7 @@ SITES: Final[Mapping[str, str]] = {
 KINDS: Final[Mapping[str, Sequence[str]]] = {
     "local": (*NODE_KINDS, "packet", "stress-cpu", "stress-memory", "disk-full", "noop") * 3,
     "docker": (*NODE_KINDS, "stress-cpu", "stress-memory") * 2,
-    "ssh": (*NODE_KINDS, "packet", "noop") * 2,
+    "ssh": (*NODE_KINDS, "packet", "partition") * 2,
 }
 """A case each."""
 LAST: Final[Mapping[str, Sequence[str]]] = {
@@ -102,10 +102,13 @@ class Disruptions:
         """24 on this machine, 10 in containers, 10 behind sshd."""
         drawn = random.Random(seed)
         return [
-            Case(f"{site}-{number:02}-{kind}", f"{site}: {kind}", {"site": site, "kind": kind, "seed": drawn.random()})
+            Case(
+                f"{site}-{number:02}-{kind}", f"{site}: {kind}",
+                {"site": site, "kind": kind, "seed": drawn.random(), "last": LAST[site][number % len(LAST[site])]},
+            )
             for site, kinds in KINDS.items()
             for number, kind in enumerate(kinds, start=1)
-        ]
+        ]  # fmt: skip
 
     @contextlib.contextmanager
     def world(self, folder: Path) -> Iterator[shelves.Shelf | None]:
@@ -127,7 +130,7 @@ class _Disrupted:
 
     def __init__(self, shelf: shelves.Shelf | None, case: Case, folder: Path) -> None:
         self._site, kind = str(case.values["site"]), str(case.values["kind"])
-        self._drawn = random.Random(case.values["seed"])
+        self._drawn, self._last = random.Random(case.values["seed"]), str(case.values["last"])
         self._state, self._folder, self._shelf = folder / "state", folder, shelf
         self._study = folder / f"{NAME}.toml"
         node = "" if self._site == "ssh" else "[node]\ncpus = 0.5\nmemory_mb = 256"
@@ -151,7 +154,7 @@ class _Disrupted:
         if self._site == "ssh" and self._shelf is None:
             return Outcome((Finding("campaign", "no machines behind sshd can be made here"),))
         targets = [self._drawn.choice((CONDUCTOR, BOTH)) for _ in range(KILLS - 1)]
-        targets.append(self._drawn.choice(LAST[self._site]))
+        targets.append(self._last)
         happened = [self._killed(target) for target in targets]
         code, printed = self._call("run", *self._words())
         if code != 0:

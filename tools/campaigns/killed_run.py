@@ -11,6 +11,7 @@ the line says so.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -71,7 +72,8 @@ class Killer:
             subprocess.run(os.environ[CUT_VARIABLE].split(), check=True)
         pids = self._pids() if self._target in WORDS_OF else []
         for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, signal.SIGKILL)
         hit = pids or self._target in (CONDUCTOR, BOTH, NETWORK)
         print(f"{KILLED} {self._target if hit else 'nothing'}", file=sys.stderr, flush=True)
         if self._target in (CONDUCTOR, BOTH):

@@ -157,7 +157,7 @@ trials = 2
 """
 LOADED: Final = (Phase.SERVER_WARM_UP, Phase.WARM_UP, Phase.MEASURE)
 """Phases in which a load generator runs for long enough to be killed."""
-PHASES: Final[tuple[Phase, ...]] = tuple(one for one in Phase if one != Phase.IDLE)
+PHASES: Final[tuple[Phase, ...]] = tuple(one for one in Phase if one not in (Phase.IDLE, Phase.READ_BACK))
 """Of a study without an idle time."""
 CONDUCTOR_KILLS: Final = {
     "simulated": (*PHASES * 4, Phase.CAPACITY),

@@ -1,12 +1,13 @@
 //! `link --config FILE`: a TAP device in each node's network namespace, and one medium between them, for as long as standard
-//! input is open.
+//! input is open. Its lines are words, JSON objects: frames that are late for a while.
 
 use std::error::Error;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use serde::Deserialize;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use steelyard_link::{
-    Live, Mac, MediumConfig, Port, Report, Scheduling, Tap, TapConfig, build, parse_address, parse_mac, real_time,
+    Late, Lateness, Live, Mac, MediumConfig, Port, Report, Scheduling, Tap, TapConfig, build, parse_address, parse_mac,
+    real_time,
 };
 
 use crate::exit::{Exit, REFUSED};
@@ -98,9 +100,11 @@ pub fn run(path: &Path, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         let device = Tap::create(tap).map_err(|error| format!("link: port {}: {error}", port.name))?;
         devices.push((tap.mac, device));
     }
-    when_input_ends(stop);
+    let words = words(stop);
     let scheduling = if arguments.ordinary { None } else { Some(real_time()) };
-    let mut live = Live::new(medium, devices, config.mtu).map_err(|error| format!("link: {error}"))?;
+    let names = ports.iter().map(|port| port.name.clone()).collect();
+    let medium = Late::around(medium, ports.len(), config.seed);
+    let mut live = Live::new(medium, names, devices, config.mtu).map_err(|error| format!("link: {error}"))?;
     let mut ready = json!({"ready": true, "ports": ports.len(), "scheduling": "ordinary"});
     match scheduling {
         Some(Scheduling::Fifo) => ready["scheduling"] = json!("fifo"),
@@ -114,7 +118,7 @@ pub fn run(path: &Path, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         heard
     };
     let last = live
-        .run(stopped.as_fd(), every, &mut tell_report)
+        .run(stopped.as_fd(), every, &words, &mut tell_report)
         .map_err(|error| format!("link: {error}"))?;
     if heard {
         let mut line = serde_json::to_value(last)?;
@@ -130,15 +134,20 @@ fn tell(line: &serde_json::Value) -> bool {
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
 }
 
-/// In a thread of its own, because an input that is a file or /dev/null cannot be waited for.
-fn when_input_ends(mut stop: UnixStream) {
+/// The words on standard input, at whose end `stop` is written to. In a thread of its own, because an input that is a file or
+/// /dev/null cannot be waited for.
+fn words(mut stop: UnixStream) -> Receiver<Result<Lateness, String>> {
+    let (tell, told) = channel();
     thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        let mut input = io::stdin().lock();
-        while !matches!(input.read(&mut buffer), Ok(0) | Err(_)) {}
-        // Fails only if the link has ended.
+        for line in io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            let word = serde_json::from_str(&line).map_err(|error| format!("{error}: {line:?}"));
+            // Fails only if the link has ended.
+            let _ = tell.send(word);
+        }
         let _ = stop.write_all(&[0]);
     });
+    told
 }
 
 fn port(config: &PortConfig) -> Port {

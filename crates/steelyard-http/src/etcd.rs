@@ -11,7 +11,7 @@ use steelyard_workload::OrderError;
 use steelyard_workload::decimal::put_decimal;
 use steelyard_workload::operation::{Compared, Operation};
 use steelyard_workload::ycsb::{
-    Kind, ValueSeed, check_value, first_new_key, named_number, number_in_name, required, write_key, write_value,
+    Kind, ValueSeed, first_new_key, is_right, named_number, number_in_name, required, write_key, write_value,
 };
 
 use crate::course::{Course, Scratch};
@@ -225,8 +225,8 @@ impl Gateway {
         if range.kvs.len() != all && !may_lack_fields {
             return Ok(false);
         }
-        let (mut key, mut value) = (Vec::new(), Vec::new());
-        Ok(range.kvs.iter().all(|kv| {
+        let (mut key, mut value, mut missing) = (Vec::new(), Vec::new(), operation.expects > 0);
+        let right = range.kvs.iter().all(|kv| {
             if !base64::take(kv.key.as_bytes(), &mut key) || !base64::take(kv.value.as_bytes(), &mut value) {
                 return false;
             }
@@ -241,11 +241,13 @@ impl Gateway {
             let is_asked = is_scan || self.workload.read_all_fields || field == Some(operation.field as usize);
             match (number_in_name(&key[..slash]), field) {
                 (Some(number), Some(field)) if is_asked && (is_scan || number == wanted) => {
-                    check_value(number, field as u32, &value, &self.workload)
+                    missing &= field != operation.field as usize;
+                    is_right(self.seed, operation, number, field as u32, &value, &self.workload)
                 }
                 _ => false,
             }
-        }))
+        });
+        Ok(right && !missing)
     }
 }
 

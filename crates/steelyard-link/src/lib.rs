@@ -10,6 +10,7 @@
 mod config;
 mod dilated;
 mod frames;
+mod late;
 mod medium;
 mod point;
 mod priority;
@@ -21,6 +22,7 @@ mod wifi;
 
 pub use config::{ConfigError, Duplex, MediumConfig, PointConfig, Port, WifiConfig};
 pub use dilated::Dilated;
+pub use late::{Late, Lateness};
 pub use medium::{Counters, Delivery, Frame, Loss, Medium};
 pub use point::PointToPoint;
 pub use priority::{Scheduling, real_time};

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
@@ -17,6 +18,7 @@ use rustix::time::{
 use serde::Serialize;
 
 use crate::frames::Frames;
+use crate::late::{Late, Lateness};
 use crate::medium::{Delivery, Frame, Loss, Medium};
 use crate::tap::{Mac, Tap};
 
@@ -48,6 +50,9 @@ pub enum LinkError {
         /// Why.
         source: io::Error,
     },
+    /// A word is not possible.
+    #[error("word: {0}")]
+    Word(String),
     /// A device can no longer be read.
     #[error("cannot read from the device of port {port}: {source}; was its interface removed?")]
     Port {
@@ -119,7 +124,9 @@ fn time_ns(clock: ClockId) -> u64 {
 
 /// A medium between devices.
 pub struct Live {
-    medium: Box<dyn Medium>,
+    medium: Late,
+    /// Of the ports.
+    names: Vec<String>,
     taps: Vec<Tap>,
     ports: Ports,
     frames: Frames,
@@ -137,8 +144,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// Between devices with these hardware addresses, in the order of the medium's ports. Its clock starts now.
-    pub fn new(medium: Box<dyn Medium>, taps: Vec<(Mac, Tap)>, mtu: u32) -> Result<Self, LinkError> {
+    /// Between devices with these hardware addresses, in the order of the medium's ports and their `names`. Its clock starts now.
+    pub fn new(medium: Late, names: Vec<String>, taps: Vec<(Mac, Tap)>, mtu: u32) -> Result<Self, LinkError> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("create an epoll"))?;
         let timer = timerfd_create(
             TimerfdClockId::Monotonic,
@@ -161,6 +168,7 @@ impl Live {
         };
         Ok(Self {
             medium,
+            names,
             taps: taps.into_iter().map(|(_, tap)| tap).collect(),
             ports,
             frames: Frames::new(mtu as usize + HEADER_BYTES + TAG_BYTES),
@@ -178,12 +186,13 @@ impl Live {
         })
     }
 
-    /// Moves frames until `stop` can be read, or `tell`, which gets a report at every interval, says false. Returns the last
-    /// report.
+    /// Moves frames until `stop` can be read, or `tell`, which gets a report at every interval, says false. Words are taken within
+    /// 5 ms; one that is not possible ends it with an error. Returns the last report.
     pub fn run(
         &mut self,
         stop: BorrowedFd<'_>,
         every: Option<Duration>,
+        words: &Receiver<Result<Lateness, String>>,
         tell: &mut dyn FnMut(&Report) -> bool,
     ) -> Result<Report, LinkError> {
         watch(&self.epoll, stop, STOP, epoll::EventFlags::IN)?;
@@ -195,6 +204,10 @@ impl Live {
             let now_ns = self.clock.now_ns();
             self.paused_ns += pause_ns(wanted_ns, now_ns);
             self.step(now_ns);
+            for word in words.try_iter() {
+                let set = word.and_then(|word| self.medium.set(now_ns, &word, &self.names));
+                set.map_err(LinkError::Word)?;
+            }
             if let (Some(due_ns), Some(every_ns)) = (report_ns, every_ns) {
                 if now_ns >= due_ns {
                     report_ns = Some(now_ns - now_ns % every_ns + every_ns);

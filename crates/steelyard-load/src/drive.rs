@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use steelyard_wire::{Action, Order, Schedule, Share, Word, Work};
 use thiserror::Error;
@@ -24,6 +24,7 @@ use crate::worker::Worker;
 use steelyard_workload::OrderError;
 use steelyard_workload::insert_lag::with_insert_lag;
 use steelyard_workload::operation::Kinds;
+use steelyard_workload::read_back::Written;
 use steelyard_workload::stream::{Stream, kinds};
 
 /// Most operations that one worker keeps in flight: leaves half of a connection's 32,768 streams for answers that are
@@ -45,13 +46,18 @@ const START_AHEAD_LIMIT_S: f64 = 3600.0;
 /// Processes that start together leave each other so long to answer what their warm-up has sent.
 const WARM_UP_DRAIN_S: f64 = 0.25;
 /// Names that phases of an order may not have, because they mean something else in records.
-const TAKEN_NAMES: [&str; 2] = [POPULATE, WARM_UP];
+const TAKEN_NAMES: [&str; 4] = [POPULATE, WARM_UP, READ_BACK[0], READ_BACK[1]];
 const SETTLE: &str = "search-settle";
 /// Longest wait for a word without looking whether to stop.
 const STOP_CHECK: Duration = Duration::from_millis(100);
 const POPULATE: &str = "populate";
 const WARM_UP: &str = "warm-up";
 const MEASURE: &str = "measure";
+/// Phases in which rows that were written are read: all, and those that were not right, once more a while later.
+const READ_BACK: [&str; 2] = ["read-back", "read-again"];
+/// Most seconds of each, and most reads in flight.
+const READ_BACK_S: f64 = 30.0;
+const READ_BACK_IN_FLIGHT: u32 = 64;
 
 /// Why a load ended early. None of these is the system's fault.
 #[derive(Debug, Error)]
@@ -167,6 +173,57 @@ fn run_from<C: Client>(
         run_sequence(&mut workers, plans, begin, context, out)?;
         first = false;
         start = start.map(|_| begin + nanos(order.warm_up_s + WARM_UP_DRAIN_S));
+    }
+    if let Some(again_s) = order.read_again_s {
+        let context = SequenceContext {
+            order,
+            kinds: &kinds,
+            clock,
+            stop,
+        };
+        read_back(&mut workers, again_s, context, out)?;
+    }
+    Ok(())
+}
+
+/// Reads the rows that were written: all of them, and those that were not right once more.
+fn read_back<C: Client>(
+    workers: &mut [Worker<C>],
+    again_s: f64,
+    context: SequenceContext<'_>,
+    out: &mut impl Write,
+) -> Result<(), DriveError> {
+    let mut written = Written::default();
+    for worker in workers.iter_mut() {
+        written.merge(worker.hand_over_written());
+    }
+    let mut rows = written.rows();
+    let count = workers.len();
+    let in_flight = READ_BACK_IN_FLIGHT
+        .min(context.order.schedule.in_flight().1)
+        .max(count as u32);
+    for name in READ_BACK {
+        if name != READ_BACK[0] {
+            let since = Instant::now();
+            while since.elapsed().as_secs_f64() < again_s && !rows.is_empty() && !context.stop.load(Ordering::Relaxed) {
+                thread::sleep(STOP_CHECK);
+            }
+        }
+        if rows.is_empty() || context.stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let schedule = Schedule::Closed { threads: in_flight };
+        let read = plan(name, &schedule, Some(rows.len() as u64), Some(READ_BACK_S), 0)?;
+        let mut parts = vec![Vec::new(); count];
+        for (place, row) in rows.drain(..).enumerate() {
+            parts[place % count].push(row);
+        }
+        for (worker, part) in workers.iter_mut().zip(parts) {
+            worker.read_back(part);
+        }
+        let begin = context.clock.now() + START_MARGIN_NS;
+        run_sequence(workers, vec![read], begin, context, out)?;
+        rows = workers.iter_mut().flat_map(Worker::hand_over_missed).collect();
     }
     Ok(())
 }
@@ -330,7 +387,11 @@ fn workers<C: Client>(clients: Vec<C>, order: &Order, kinds: &Arc<Kinds>) -> Res
             of: order.share.of * count,
         };
         let stream = Stream::from_order(&Order { share, ..whole.clone() }, expected_operations, 0)?;
-        workers.push(Worker::new(client, stream, Arc::clone(kinds), share, slots));
+        let mut worker = Worker::new(client, stream, Arc::clone(kinds), share, slots);
+        if order.read_again_s.is_some() {
+            worker.keep_written();
+        }
+        workers.push(worker);
     }
     Ok(workers)
 }
@@ -369,6 +430,14 @@ fn limits(order: &Order) -> Result<(), OrderError> {
     }
     if let Some(drain_s) = order.drain_s.filter(|drain_s| !(0.0..=MAX_DRAIN_S).contains(drain_s)) {
         return Err(OrderError::new("drain_s", drain_s, "0 to 86400"));
+    }
+    if let Some(again_s) = order.read_again_s {
+        let possible =
+            order.share.of == 1 && order.action == Action::Load && !order.words && order.work.ycsb().is_some();
+        if !possible || !(0.0..=MAX_DRAIN_S).contains(&again_s) {
+            let allowed = "0 to 86400, and only for action load of YCSB's workload by one process, without words";
+            return Err(OrderError::new("read_again_s", again_s, allowed));
+        }
     }
     if !(1..=MAX_TRIES).contains(&order.tries) {
         return Err(OrderError::new("tries", order.tries, "1 to 1000"));

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use steelyard_wire::Share;
+use steelyard_wire::{Action, Share};
 
 use crate::client::{Client, Completion};
 use crate::clock::{Clock, Nanos};
@@ -17,6 +17,7 @@ use crate::outcome::Outcome;
 use crate::phase_sequence::{PhaseSequence, Progress, ReportChannel};
 use crate::tally::{Tally, Timing};
 use steelyard_workload::operation::{Kinds, Operation};
+use steelyard_workload::read_back::{self, Row, Write, Written};
 use steelyard_workload::stream::Stream;
 
 /// Longest wait without looking whether to stop.
@@ -54,6 +55,8 @@ pub(crate) struct Worker<C> {
     share: Share,
     /// Whether the load is to end at once: nothing is tried again.
     stopping: bool,
+    /// What was written, where the order reads it back.
+    written: Option<Written>,
     slots: Vec<Slot>,
     /// Longest free first, so that `pacing` is never flattered.
     free: VecDeque<u32>,
@@ -88,6 +91,7 @@ impl<C: Client> Worker<C> {
             kinds,
             share,
             stopping: false,
+            written: None,
             slots: (0..slots).map(slot).collect(),
             free: (0..slots).collect(),
             spare: Vec::with_capacity(slots as usize),
@@ -101,6 +105,29 @@ impl<C: Client> Worker<C> {
 
     pub fn reconnections(&self) -> u64 {
         self.client.reconnections()
+    }
+
+    /// From now on keeps what it writes.
+    pub fn keep_written(&mut self) {
+        self.written = Some(Written::default());
+    }
+
+    /// Hands over what it has written, and keeps no more.
+    pub fn hand_over_written(&mut self) -> Written {
+        self.written.take().unwrap_or_default()
+    }
+
+    /// From now on its operations read these rows.
+    pub fn read_back(&mut self, rows: Vec<Row>) {
+        self.stream = Stream::ReadBack(read_back::Stream::new(rows));
+    }
+
+    /// Hands over the rows that were not right, or not read.
+    pub fn hand_over_missed(&mut self) -> Vec<Row> {
+        match &mut self.stream {
+            Stream::ReadBack(stream) => std::mem::take(stream).missed(),
+            _ => Vec::new(),
+        }
     }
 
     /// Carries out one sequence: sends what is due, drains, hands over the last interval. Errors: see `Client::poll`.
@@ -291,6 +318,36 @@ impl<C: Client> Worker<C> {
             slot.tries += 1;
             slot.first_sent = sent;
             return self.submit(completion.slot, completion.done);
+        }
+        if let (Some(written), Some(sent)) = (&mut self.written, if slot.tries > 1 { sent } else { completion.sent })
+            && !matches!(outcome, Outcome::NotFound | Outcome::NotApplied)
+            && let Some(field) = self.stream.written_field(&slot.operation)
+        {
+            let version = slot.operation.version(Action::Load);
+            // An earlier try may still take effect.
+            let acknowledged = (outcome == Outcome::Ok && slot.tries == 1).then_some(completion.done);
+            written.add(
+                slot.operation.key,
+                field,
+                Write {
+                    version,
+                    sent,
+                    acknowledged,
+                },
+            );
+        }
+        if let Stream::ReadBack(stream) = &mut self.stream
+            && outcome != Outcome::Ok
+        {
+            let wrong = matches!(outcome, Outcome::NotFound | Outcome::Invalid);
+            if wrong && let Some(other) = stream.other(&slot.operation) {
+                slot.operation = other;
+                return self.submit(completion.slot, completion.done);
+            }
+            let row = stream.miss(&slot.operation);
+            if wrong {
+                progress.tally.error_samples.add(outcome, &row.to_string());
+            }
         }
         slot.rows = slot.rows.saturating_add(completion.rows);
         if steps.len() > 1 {

@@ -1,6 +1,8 @@
 //! The driving loop against a client that answers by rule, on a clock that is moved by hand: exact, and without waiting.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -400,6 +402,83 @@ fn populate_inserts_its_share_of_the_records_once() {
             .map(|operation| operation.key)
             .eq((1..100).step_by(3))
     );
+}
+
+/// What a store of rows has been told, and what it makes of it.
+#[derive(Default)]
+struct Store {
+    /// By key and field: the version that it holds, the last that it acknowledged, and those of which it said nothing.
+    rows: HashMap<(u64, u32), (u64, u64, Vec<u64>)>,
+    /// Rows that were asked for, with the first version that was expected, and whether they are shown late.
+    asked: HashMap<(u64, u32), (u64, bool)>,
+    lost: u64,
+    late: u64,
+}
+
+impl Store {
+    /// It forgets every thirteenth write, and says nothing of every seventeenth.
+    fn write(&mut self, row: (u64, u32), version: u64) -> bool {
+        let (holds, last, unsaid) = self.rows.entry(row).or_default();
+        if version % 13 != 0 {
+            *holds = version;
+        }
+        if version % 17 == 0 {
+            unsaid.push(version);
+            return false;
+        }
+        *last = version;
+        true
+    }
+
+    /// Every seventh row is shown only when it is asked for a second time.
+    fn read(&mut self, row: (u64, u32), expects: u64) -> Outcome {
+        let (holds, last, unsaid) = &self.rows[&row];
+        let lost = holds != last && !unsaid.contains(holds);
+        let late = !lost && row.0 % 7 == 0;
+        let again = self.asked.get(&row).is_some_and(|(first, _)| *first == expects);
+        if let Entry::Vacant(asked) = self.asked.entry(row) {
+            asked.insert((expects, late));
+            (self.lost, self.late) = (self.lost + u64::from(lost), self.late + u64::from(late));
+        } else if again {
+            self.asked.insert(row, (expects, false));
+        }
+        match self.asked[&row].1 {
+            true => Outcome::NotFound,
+            false if *holds == expects => Outcome::Ok,
+            false => Outcome::Invalid,
+        }
+    }
+}
+
+#[test]
+fn acknowledged_writes_that_are_not_there_are_found_and_no_others() {
+    let mut order = order(Schedule::Closed { threads: 1 }, operations(4000));
+    (order.timeout_ms, order.read_again_s) = (50, Some(0.2));
+    let ycsb = order.work.ycsb_mut().unwrap();
+    ycsb.records = 1000;
+    ycsb.proportions = serde_json::from_str(r#"{"update": 0.9, "read_modify_write": 0.1}"#).unwrap();
+    let store = Arc::new(Mutex::new(Store::default()));
+    let kept = Arc::clone(&store);
+    let run = drive(&order, move |operation, sent| {
+        let (row, mut store) = ((operation.key, operation.field), kept.lock().unwrap());
+        match Kind::of(operation) {
+            Kind::Update if !store.write(row, operation.version(Action::Load)) => Answer::Never,
+            Kind::Read if operation.expects > 0 => Answer::At(sent + MS, store.read(row, operation.expects)),
+            _ => Answer::At(sent + MS, Outcome::Ok),
+        }
+    });
+    let names: Vec<&str> = run.done.iter().map(|done| done.phase.as_str()).collect();
+    assert_eq!(names, ["measure", "read-back", "read-again"]);
+    let wrong = |done: &Done| done.not_found + done.errors_by_kind.get("invalid").copied().unwrap_or(0);
+    let store = store.lock().unwrap();
+    assert!(store.lost > 10 && store.late > 10, "{} {}", store.lost, store.late);
+    assert_eq!(
+        (wrong(&run.done[1]), wrong(&run.done[2])),
+        (store.lost + store.late, store.lost)
+    );
+    let rows = store.rows.values().filter(|(_, last, _)| *last > 0).count() as u64;
+    assert_eq!(run.done[1].operations + run.done[1].errors, rows);
+    assert!(run.done[2].error_texts["invalid"][0].contains("none of the versions"));
 }
 
 /// Sends 1 ms after it could have, and says of second steps that they had to wait for a connection.

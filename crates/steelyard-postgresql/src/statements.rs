@@ -8,7 +8,7 @@ use steelyard_workload::OrderError;
 use steelyard_workload::decimal::put_decimal;
 use steelyard_workload::operation::{Compared, Operation};
 use steelyard_workload::ycsb::{
-    Kind, ValueSeed, check_value, identifier, named_number, number_in_name, required, write_key, write_value,
+    Kind, ValueSeed, identifier, is_right, named_number, number_in_name, required, write_key, write_value,
 };
 
 use crate::messages::{EXECUTE_AND_SYNC, Row, SYNC, ServerError, first, put, put_text, put_value};
@@ -203,7 +203,7 @@ impl Statements {
             let (Some(number), Some(value)) = (number, row.value()?) else {
                 return Ok(false);
             };
-            if !check_value(number, field, value, &self.workload) {
+            if !is_right(self.seed, operation, number, field, value, &self.workload) {
                 return Ok(false);
             }
         }

@@ -9,7 +9,7 @@ use steelyard_wire::{Action, Order, Resp, Ycsb};
 use steelyard_workload::OrderError;
 use steelyard_workload::operation::{Compared, Operation};
 use steelyard_workload::ycsb::{
-    Kind, ValueSeed, check_value, first_new_key, number_in_name, required, write_key, write_value,
+    Kind, ValueSeed, first_new_key, is_right, number_in_name, required, write_key, write_value,
 };
 
 use crate::hash_slots::hash_slot;
@@ -217,15 +217,16 @@ impl Commands {
             return Ok(false);
         };
         let holds = |field: u32, value: Option<&[u8]>| {
-            value.is_some_and(|value| check_value(number, field, value, &self.workload))
+            value.is_some_and(|value| is_right(self.seed, operation, number, field, value, &self.workload))
         };
         let mut values = values(answer)?;
         if !self.workload.read_all_fields {
             return Ok(values.all(|value| holds(operation.field, value)));
         }
-        let mut count = 0;
+        let (mut count, mut missing) = (0, operation.expects > 0);
         while let Some(name) = values.next() {
             let field = name.and_then(|name| self.field(name, count));
+            missing &= field != Some(operation.field);
             if !field.is_some_and(|field| holds(field, values.next().flatten())) {
                 return Ok(false);
             }
@@ -233,7 +234,7 @@ impl Commands {
         }
         // An update makes a record of a key whose insert has failed. Of a scan's rows it is unknown which keys are new.
         let may_lack_fields = Kind::of(operation) == Kind::Scan || operation.key >= first_new_key(&self.workload);
-        Ok(may_lack_fields || count == self.fields.len())
+        Ok(!missing && (may_lack_fields || count == self.fields.len()))
     }
 
     /// The number of a field that a record has at that place: most servers give fields in the order in which they were written.

@@ -73,6 +73,10 @@ pub struct Order {
     /// are read from: whether those that join are. Over RESP nodes always get their share: the cluster sends each key to its node.
     #[serde(default, skip_serializing_if = "is_false")]
     pub discover: bool,
+    /// Whether rows that were written are read back after the last phase, as the phase `read-back`; and how many seconds later those
+    /// that were not right are read again, as the phase `read-again`. YCSB's workload, by one process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_again_s: Option<f64>,
     /// Encryption; None: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,

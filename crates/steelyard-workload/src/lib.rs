@@ -16,6 +16,7 @@ pub mod murmur3;
 pub mod operation;
 pub mod program;
 pub mod random;
+pub mod read_back;
 pub mod requests;
 mod shares;
 pub mod stream;

@@ -27,6 +27,8 @@ pub struct Operation {
     pub keys: u32,
     /// Place of the first of them among those of all operations.
     pub position: u64,
+    /// YCSB's: the version that `field` must hold where a row is read back; 0: any that was written.
+    pub expects: u64,
 }
 
 impl Operation {
@@ -55,10 +57,10 @@ impl Compared {
         }
     }
 
-    /// Whether the answer to that operation is among them.
+    /// Whether the answer to that operation is among them. What is read back always is.
     #[inline]
     pub fn has(&self, operation: &Operation) -> bool {
-        self.random.at(operation.index).unit(u64::from(operation.step)) < self.fraction
+        operation.expects > 0 || self.random.at(operation.index).unit(u64::from(operation.step)) < self.fraction
     }
 }
 

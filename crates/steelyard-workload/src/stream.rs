@@ -5,7 +5,7 @@ use std::sync::Arc;
 use steelyard_wire::{Action, Order, Work};
 
 use crate::operation::{Kinds, Operation};
-use crate::{OrderError, program, requests, ycsb};
+use crate::{OrderError, program, read_back, requests, ycsb};
 
 /// The kinds of an order's operations, by the numbers that its stream uses. Errors: a workload that is not possible.
 pub fn kinds(order: &Order) -> Result<Arc<Kinds>, OrderError> {
@@ -43,6 +43,8 @@ pub enum Stream {
     Program(Box<program::Stream>),
     /// Requests for documents.
     Requests(requests::Stream),
+    /// Reads of rows that were written.
+    ReadBack(read_back::Stream),
 }
 
 impl Stream {
@@ -76,6 +78,7 @@ impl Stream {
             Self::Ycsb(stream) => stream.next(),
             Self::Program(stream) => stream.next(),
             Self::Requests(stream) => stream.next(),
+            Self::ReadBack(stream) => stream.next(),
         }
     }
 
@@ -85,7 +88,15 @@ impl Stream {
         match self {
             Self::Ycsb(stream) => stream.is_new(key),
             Self::Program(stream) => stream.is_new(key),
-            Self::Requests(_) => false,
+            Self::Requests(_) | Self::ReadBack(_) => false,
+        }
+    }
+
+    /// The field of the operation's row by which its write is read back; `None`: it writes nothing, or is no workload of YCSB's.
+    pub fn written_field(&self, operation: &Operation) -> Option<u32> {
+        match self {
+            Self::Ycsb(stream) => stream.written_field(operation),
+            _ => None,
         }
     }
 }

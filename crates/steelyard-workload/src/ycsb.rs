@@ -15,8 +15,8 @@ use crate::operation::{Kinds, MOST_SHARES, Operation};
 use crate::random::{Purpose, Random};
 use crate::ycsb_distributions::{Lengths, uniform};
 pub use crate::ycsb_records::{
-    ValueSeed, check_value, identifier, named_number, null_name, null_value, number_in_name, six_characters, write_key,
-    write_value,
+    ValueSeed, check_value, identifier, is_right, named_number, null_name, null_value, number_in_name, six_characters,
+    write_key, write_value,
 };
 
 /// Most fields of a record, most digits of a key's number, and most bytes of a field: more is no workload but a mistake, and
@@ -107,6 +107,7 @@ pub struct Stream {
     action: Action,
     next_index: u64,
     field_count: u64,
+    write_all_fields: bool,
     scan_lengths: Lengths,
     /// Upper ends of the kinds' parts of [0, 1).
     kinds: [f64; 5],
@@ -155,6 +156,7 @@ impl Stream {
             action,
             next_index,
             field_count: workload.fields.len() as u64,
+            write_all_fields: workload.write_all_fields,
             scan_lengths: Lengths::new(
                 workload.scan_length_distribution,
                 workload.min_scan_length,
@@ -224,6 +226,12 @@ impl Stream {
     /// insert may have failed, or still be in flight in spite of the lag window.
     pub fn is_new(&self, key: u64) -> bool {
         key >= self.first_new_key
+    }
+
+    /// The field by which what the operation's step writes is read back: where all fields are written, always the same one.
+    pub fn written_field(&self, operation: &Operation) -> Option<u32> {
+        let writes = matches!(Kind::of(operation), Kind::Update | Kind::Insert);
+        writes.then_some(if self.write_all_fields { 0 } else { operation.field })
     }
 
     fn kind(&self, index: u64) -> Kind {

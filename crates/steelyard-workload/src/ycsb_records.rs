@@ -4,6 +4,7 @@
 use steelyard_wire::{InsertOrder, LengthDistribution, Ycsb};
 
 use crate::decimal::put_decimal;
+use crate::operation::Operation;
 use crate::random::{Purpose, Random, output};
 use crate::ycsb_distributions::{Lengths, fnv_hash};
 
@@ -126,6 +127,17 @@ pub fn check_value(number: u64, field: u32, value: &[u8], workload: &Ycsb) -> bo
         && whole
             .zip(0..)
             .all(|(chunk, draw)| twelve_characters(output(rest, draw)) == *chunk)
+}
+
+/// Whether `value` is right for the field of a row that the operation reads: the version that it expects of its own field, if it
+/// expects one; else as `check_value` says.
+pub fn is_right(seed: ValueSeed, read: &Operation, number: u64, field: u32, value: &[u8], workload: &Ycsb) -> bool {
+    if read.expects == 0 || field != read.field {
+        return check_value(number, field, value, workload);
+    }
+    let mut expected = Vec::new();
+    write_value(seed, read.key, field, read.expects, workload, &mut expected);
+    expected == value
 }
 
 fn mark_length(length: usize) -> usize {

@@ -78,20 +78,26 @@ class ActivityReturn:
     returned: Return
 
 
+AlignedKind = Literal["scale-out", "scale-in", "disruption"]
+
+
 @dataclass(frozen=True)
 class AlignedTrial:
-    """A used trial around the decision for its first activity, second by second, and its controls."""
+    """A used trial around the decision for its first activity, or the beginning of its first disruption, second by
+    second, and its controls."""
 
     trial: Attempt
-    kind: Literal["scale-out", "scale-in"]
+    kind: AlignedKind
     curves: Mapping[str, Mapping[int, float]]
     """Response to its values by second since the decision; those that have one."""
     nodes: Mapping[int, int]
     """Nodes in service in each second."""
     arrived_s: Sequence[float]
-    """When each node of the activity came into service, or left, since the decision; in order."""
+    """When each node of the activity came into service, or left, since the decision, in order; when the targets of a
+    disruption were healed, and when they had recovered."""
     controls: Sequence[Mapping[str, Mapping[int, float]]]
-    """The curves of each control in the trial's block, from the same times on as those of `AroundActivity`."""
+    """The curves of each control in the trial's block, from the same times on as those of `AroundActivity`; of a
+    disruption, in the same seconds of its own trial."""
 
 
 @dataclass(frozen=True)

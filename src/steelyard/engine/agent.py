@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from steelyard.engine import _agent_findings
 from steelyard.engine.base import Engine
@@ -39,6 +39,7 @@ class AgentEngine:
 
     calibrated_as = "agent"
     reports_routing = True
+    reads_back: Literal[True] = True
 
     async def drive(
         self,

@@ -34,6 +34,13 @@ class ReportsRouting(Protocol):
 
 
 @runtime_checkable
+class ReadsBack(Protocol):
+    """Ability: one load node reads rows back that it has written, once an order with `read_again_s` has ended."""
+
+    reads_back: Literal[True]
+
+
+@runtime_checkable
 class DrivenByWords(Protocol):
     """Ability: takes the phases of a load as they are decided, on one set of connections. A search needs it."""
 

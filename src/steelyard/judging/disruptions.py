@@ -6,14 +6,15 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from steelyard.judging.activity_windows import CALM_S
 from steelyard.judging.membership import Span
 from steelyard.judging.scaling_measures import LONGEST_S, Seconds, by_second, excess, has_seconds, lost, spread
-from steelyard.model.activity import BEGAN, HEALED, RECOVERED, SEEN_DOWN, Disrupted
+from steelyard.model.activity import BEGAN, HEALED, RECOVERED, SEEN_DOWN, Activity, Disrupted
 from steelyard.model.disruption import SETS, DisruptionChoice
+from steelyard.model.load import READ_AGAIN, READ_BACK
 from steelyard.model.outcome import Outcome
 from steelyard.model.trial import TrialRecord
 
@@ -29,6 +30,8 @@ SLOWER: Final = 2.0
 NOTICED: Final = 0.5
 """Share of the throughput before below which clients notice a disruption."""
 MS_PER_S: Final = 1000.0
+WRONG: Final = (Outcome.NOT_FOUND, Outcome.INVALID)
+"""Outcomes of reading a value that is not what was acknowledged."""
 AMBIGUOUS: Final = (Outcome.TIMEOUT, Outcome.READ_TIMEOUT, Outcome.WRITE_TIMEOUT)
 
 
@@ -65,6 +68,12 @@ def affected(disruptions: Sequence[Disrupted], timeout_ms: float) -> list[Span]:
     return spans
 
 
+def excused(activity: Activity, spans: Sequence[Span]) -> bool:
+    """Whether a change of size was in progress within any of the spans: that it failed is then their result."""
+    ended_s = math.inf if activity.ended_s is None else activity.ended_s
+    return any(activity.begun_s < span.ended_s and ended_s > span.begun_s for span in spans)
+
+
 def outside(intervals: Iterable[Interval], spans: Sequence[Span]) -> list[Interval]:
     """Intervals that have no part in any of the spans."""
     return [
@@ -85,7 +94,7 @@ def disruption_measures(record: TrialRecord, intervals: Iterable[Interval]) -> d
     length = int(min(load.measured_s, LONGEST_S))
     wanted = _with_unsent(seconds, record.responses.unsent, length)
     available = [_available(wanted, second) for second in range(length)]
-    values: dict[str, float | None] = {"ambiguous_operations": float(_timed_out(counted))}
+    values: dict[str, float | None] = {"ambiguous_operations": float(_number(counted, AMBIGUOUS))}
     if available:
         values["availability_percent"] = 100 * sum(available) / length
     begins = [_began_s(activity) - zero_s for activity in record.disruptions]
@@ -185,11 +194,23 @@ def _settled(good: Sequence[bool], first: int) -> int | None:
     return next((second for second in places if all(good[second : second + GOOD_S])), None)
 
 
-def _timed_out(intervals: Iterable[Interval]) -> int:
+def read_back_measures(intervals: Sequence[Interval]) -> dict[str, float]:
+    """Values read back after a load, and those that are not what was acknowledged: at first, and when those were read
+    again. Nothing if none was read; no last number if those were not."""
+    first = [one for one in intervals if one.phase == READ_BACK]
+    again = [one for one in intervals if one.phase == READ_AGAIN]
+    if not first:
+        return {}
+    every, stale = _number(first, tuple(Outcome)), _number(first, WRONG)
+    lost = {} if stale and not again else {"lost_writes": float(_number(again, WRONG))}
+    return {"values_read_back": float(every), "stale_values": float(stale), **lost}
+
+
+def _number(intervals: Iterable[Interval], outcomes: Collection[Outcome]) -> int:
     return sum(
         n
         for interval in intervals
         for counts in interval.counts
-        if counts.measure == "response" and counts.outcome in AMBIGUOUS
+        if counts.measure == "response" and counts.outcome in outcomes
         for _, _, n in counts.buckets
     )

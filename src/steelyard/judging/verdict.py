@@ -18,7 +18,7 @@ from steelyard.judging.background_load import (
     longest_gap_s,
     steal_fraction,
 )
-from steelyard.judging.disruptions import affected, outside
+from steelyard.judging.disruptions import affected, excused, outside
 from steelyard.judging.membership import ALWAYS, Span, in_service, spans
 from steelyard.judging.trial_responses import merged, quantile_ms
 from steelyard.model import histogram
@@ -385,11 +385,14 @@ def _reading_commands(own: OwnTime) -> tuple[str, ...]:
 
 
 def _activities(evidence: Evidence) -> list[Reason]:
-    """SYSTEM_FAULT for each change of size that failed: a result, but not one of the treatment's size; and for each
-    disruption from which nodes did not recover. One that the end of the load left unfinished is none."""
+    """SYSTEM_FAULT for each change of size that failed without a disruption: a result, but not one of the treatment's
+    size; and for each disruption from which nodes did not recover. One that the end of the load left unfinished is
+    none."""
+    spans = affected(evidence.disruptions, evidence.load.timeout_ms)
+    changes = [one for one in evidence.activities if not excused(one, spans)]
     return [
         Reason(kind=ReasonKind.SYSTEM_FAULT, detail=f"{activity.kind} of {', '.join(activity.nodes)}: {activity.error}")
-        for activity in (*evidence.activities, *evidence.disruptions)
+        for activity in (*changes, *evidence.disruptions)
         if activity.outcome == "failed"
     ]
 

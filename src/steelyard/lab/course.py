@@ -12,12 +12,12 @@ from steelyard.lab.scaling import ScalingInProgress
 from steelyard.lab.search import SearchInProgress
 from steelyard.model.activity import Activity, Disrupted
 from steelyard.model.derived import Derived
-from steelyard.model.load import MEASURE, Load
+from steelyard.model.load import MEASURE, READ_AGAIN, READ_BACK, Load
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.sample import Sample
 from steelyard.model.scaling import Scaling
 from steelyard.model.search import SearchResult
-from steelyard.model.trial import Capacity, ClockOffset, ClockStep, Responses
+from steelyard.model.trial import Capacity, ClockOffset, ClockStep, Phase, PhaseTime, Responses
 from steelyard.wire.record import Done, Hello, Interval
 
 
@@ -32,6 +32,8 @@ class Course:
     intervals: dict[str, list[Interval]] = field(default_factory=dict)
     ends: list[tuple[str, Done]] = field(default_factory=list)
     """Node and the end of each of its measured phases."""
+    read_back: list[tuple[str, Done]] = field(default_factory=list)
+    """Node and the end of each phase in which it read back what it had written."""
     traces: dict[str, str] = field(default_factory=dict)
     """SHA-256 of the files of traces, whose names alone are in the settings."""
     capacity: Capacity | None = None
@@ -92,6 +94,23 @@ class Course:
     def measured(self) -> list[Interval]:
         """Intervals of the measured phases, of all load nodes."""
         return [interval for node in self.intervals.values() for interval in node if interval.phase in self.phases]
+
+    def reading_back(self) -> list[Interval]:
+        """Intervals in which rows were read back."""
+        every = (interval for node in self.intervals.values() for interval in node)
+        return [interval for interval in every if interval.phase in (READ_BACK, READ_AGAIN)]
+
+    def read_back_phase(self, ended_s: float) -> list[PhaseTime]:
+        """The phase in which they were, if any was."""
+        first = self.reading_back()[:1]
+        return [PhaseTime(phase=Phase.READ_BACK, entered_s=one.t_s, left_s=ended_s) for one in first]
+
+    def wrong_rows(self) -> list[tuple[str, str, bytes]]:
+        """Logs that name the first rows without what was acknowledged: load node, name of the log, text."""
+        return [
+            (node, f"{done.phase}.log", "".join(f"{text}\n" for _, text in done.texts).encode())
+            for node, done in self.read_back
+        ]
 
     @property
     def measuring(self) -> bool:

@@ -66,8 +66,10 @@ class DisruptionInProgress:
             if self.activities and self.activities[-1].outcome == "failed":
                 return  # its nodes may be down still
             await asyncio.sleep(self._begun_s + at_s - time.time())
+            # Nodes that joined meanwhile are no targets: so the seed alone says which are.
             members = self._cluster.databases
-            names = targets(settings.disruption, [node.name for node in members], self._trial.seed + place)
+            first = [f"n{number}" for number in range(1, settings.site.nodes + 1)]
+            names = targets(settings.disruption, first, self._trial.seed + place)
             await self._disrupt(disruption, [node for node in members if node.name in names])
 
     async def _disrupt(self, disruption: Disruption, nodes: Sequence[Node]) -> None:
@@ -107,7 +109,7 @@ class DisruptionInProgress:
         members, ready = self._cluster.databases, set[str]()
         try:
             async with asyncio.timeout(limit_s):
-                await together(self._ready(node, len(members), ready) for node in members)
+                await together(self._ready(node, ready) for node in members)
         except TimeoutError:
             lost = [node.name for node in members if node.name not in ready]
             what = f"{', '.join(lost)} did not recover within {limit_s:g} s (disruption.recover_s)"
@@ -133,8 +135,9 @@ class DisruptionInProgress:
             if len(times_s) == len(others):
                 self._add(Mark(name=SEEN_DOWN, t_s=max(times_s), node=node.name, by="log"))
 
-    async def _ready(self, node: Node, members: int, ready: set[str]) -> None:
-        while not await self._cluster.system.ready(node, members):  # noqa: ASYNC110 - a server has no event
+    async def _ready(self, node: Node, ready: set[str]) -> None:
+        # Others may join meanwhile.
+        while not await self._cluster.system.ready(node, len(self._cluster.databases)):  # noqa: ASYNC110 - a server has no event
             await asyncio.sleep(POLL_S)
         ready.add(node.name)
 

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from steelyard import __version__, engine_order
+from steelyard.engine.base import ReadsBack
 from steelyard.events.base import Watcher
 from steelyard.events.shown import PhaseEntered, Ticked, Trouble, Waiting
 from steelyard.file_errors import of_the_disk
@@ -23,7 +24,7 @@ from steelyard.judging import verdict as verdict_of
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import effective_load
-from steelyard.judging.disruptions import disruption_measures
+from steelyard.judging.disruptions import disruption_measures, read_back_measures
 from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.scaling_measures import scaling_measures
 from steelyard.judging.trial_responses import responses
@@ -41,7 +42,7 @@ from steelyard.model.capacity import capacity_key
 from steelyard.model.derived import Derived
 from steelyard.model.disruption import NONE
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
-from steelyard.model.load import MEASURE, WARM_UP, Load
+from steelyard.model.load import MEASURE, READ_AGAIN, READ_BACK, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.policy import KEEPING
 from steelyard.model.response import NS_PER_S
@@ -77,6 +78,8 @@ class TrialRunner:
         self.cluster = cluster
         self.parts = parts
         self.watcher = watcher
+        self._disrupts = not set(names_of(study)["disruption"]) <= {NONE}
+        self._reads_back = self._disrupts and len(cluster.loaders) == 1 and isinstance(cluster.engine, ReadsBack)
 
     async def run(
         self, planned: PlannedTrial, attempt: int, draft: TrialDraft, threshold: Derived | None = None
@@ -272,11 +275,10 @@ class TrialRunner:
         course.offered = engine_order.resolved(load, can_per_s)
         driving = engine_order.measure(
             course.offered, endpoint, schema, workload, planned.seed, self.parts.plugins,
-            discover=planned.settings.policy.changes,
+            discover=planned.settings.policy.changes, read_back=self._reads_back,
         )  # fmt: skip
-        changes, derived = planned.settings.policy.changes, course.threshold
-        threshold = None if derived is None else derived.value
-        policy = self.parts.policy(planned.settings, threshold) if changes else None
+        threshold = None if course.threshold is None else course.threshold.value
+        policy = self.parts.policy(planned.settings, threshold) if planned.settings.policy.changes else None
         scaling = course.scaling = ScalingInProgress(
             cluster, planned, schema, self.watcher, policy, course.intervals, threshold
         )
@@ -312,6 +314,7 @@ class TrialRunner:
                 await disrupting.beside(scaling.beside(cluster.drive(driving, take, limit_s + ENGINE_GRACE_S)))
         ended = clocks.now(self.parts.wall_clock)
         ended_s, course.clock_step = ended.wall_s, begun.until(ended)
+        phases.times += course.read_back_phase(ended_s)
         after = census()
         readers = reading_commands.process_ids(self.parts.state_folder, after)
         course.own = OwnTime(
@@ -380,6 +383,8 @@ class TrialRunner:
                 self._say_if_too_few(record, course.offered)
             case Done(phase=phase) if phase in course.phases:
                 course.ends.append((node, record))
+            case Done(phase=phase) if phase in (READ_BACK, READ_AGAIN):
+                course.read_back.append((node, record))
         return None
 
     def _say_if_too_few(self, warm_up: Done, load: Load | None) -> None:
@@ -427,6 +432,7 @@ class TrialRunner:
                 for node in started
                 for path in by_node[node.name]
             ]
+            logs += course.wrong_rows()
             unused = {node.name for node in cluster.members.spares}
             for name, facts in self.cluster.facts.items():
                 if name not in unused:
@@ -469,8 +475,8 @@ class TrialRunner:
         measures = measures_of(sealed, readings_of_samples(course.samples(idle=True)), self.cluster.facts)
         if not set(names_of(self.study)["policy"]) <= set(KEEPING):
             measures |= scaling_measures(sealed, course.measured())
-        if not set(names_of(self.study)["disruption"]) <= {NONE}:
-            measures |= disruption_measures(sealed, course.measured())
+        if self._disrupts:
+            measures |= disruption_measures(sealed, course.measured()) | read_back_measures(course.reading_back())
         return draft.seal(sealed.model_copy(update={"measures": measures}))
 
     def _versions(self, course: Course) -> dict[str, str]:

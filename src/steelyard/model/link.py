@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -30,6 +30,16 @@ HEADER_BYTES = 14
 TCP_OVERHEAD_BYTES = 52
 """Bytes of the headers of IPv4 and TCP with time stamps, within the MTU."""
 DEFAULT_MTU = 1500
+
+
+class Lateness(NamedTuple):
+    """By how much packets are late, of which direction, and how long."""
+
+    delay_ms: float
+    jitter_ms: float
+    direction: Literal["both", "to", "from"]
+    for_s: float
+    """0 ends what was said before."""
 
 
 class LinkChoice(Value):

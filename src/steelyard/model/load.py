@@ -30,8 +30,9 @@ MEASURE, WARM_UP, POPULATE = "measure", "warm-up", "populate"
 CAPACITY, CAPACITY_WARM_UP = "capacity", "capacity-warm-up"
 SERVER_WARM_UP = "server-warm-up"
 SEARCH_SETTLE = "search-settle"
+READ_BACK, READ_AGAIN = "read-back", "read-again"
 """Names of phases in records and in the store."""
-RESERVED = (POPULATE, WARM_UP, CAPACITY, CAPACITY_WARM_UP, SEARCH_SETTLE)
+RESERVED = (POPULATE, WARM_UP, CAPACITY, CAPACITY_WARM_UP, SEARCH_SETTLE, READ_BACK, READ_AGAIN)
 """Names that no phase of a study may have. The load engine refuses those of its own phases again."""
 NEEDS: dict[str, tuple[str, ...]] = {
     "ramp": ("from_per_s", "to_per_s", "ramp_s"),

@@ -37,6 +37,7 @@ class Phase(StrEnum):
     CAPACITY = "capacity"
     WARM_UP = "warm-up"
     MEASURE = "measure"
+    READ_BACK = "read-back"
     DRAIN = "drain"
     COLLECT = "collect"
     SEAL = "seal"
@@ -253,7 +254,7 @@ class TrialRecord(Value):
     @property
     def measured_span(self) -> tuple[float, float] | None:
         """Begin and end of the measurement, seconds since the epoch: the phase `measure` without the warm-up at its
-        beginning. None if the phase was never entered or never left.
+        beginning, and what is read back at its end. None if the phase was never entered or never left.
 
         A probe's reading at time t describes the interval that ends at t: the readings for the first second of the span
         are taken after its beginning."""
@@ -262,4 +263,5 @@ class TrialRecord(Value):
             return None
         warm_ups = [one.left_s for one in self.phases if one.phase is Phase.WARM_UP and one.left_s is not None]
         begun_s = max([measure.entered_s, *(warm_s for warm_s in warm_ups if warm_s <= measure.left_s)])
-        return begun_s, measure.left_s
+        read_back = (one.entered_s for one in self.phases if one.phase is Phase.READ_BACK)
+        return begun_s, min([measure.left_s, *read_back])

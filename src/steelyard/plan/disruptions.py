@@ -12,6 +12,8 @@ from steelyard.judging.disruptions import targets
 from steelyard.model.disruption import NONE, SETS
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
+from steelyard.model.policy import NONE as NO_POLICY
+from steelyard.model.policy import SCHEDULED
 from steelyard.model.responses import disruption as of_disruptions
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
@@ -51,10 +53,11 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
     problems: tuple[tuple[object, str, str, str, Any], ...] = (
         (impossible, f"disruption {choice.name} is not possible: {impossible}", "", "disruption.name", choice.name),
         (
-            settings.policy.changes,
-            f"policy {settings.policy.name} changes the cluster's size in the same trial: one of both is enough to "
-            "explain",
-            f'policy.name = "none", or disruption.name = "{NONE}"', "disruption.name", choice.name,
+            settings.policy.changes and settings.policy.name != SCHEDULED,
+            f"when policy {settings.policy.name} changes the cluster's size is not known before: it may be due to the "
+            "disruption",
+            f'policy.name = "{SCHEDULED}" or "{NO_POLICY}", or disruption.name = "{NONE}"', "disruption.name",
+            choice.name,
         ),
         (
             load.measured_s is None or load.schedule == "search",

@@ -17,9 +17,11 @@ from steelyard.heavy import pl
 from steelyard.judging.activity_phases import arrival
 from steelyard.judging.activity_windows import ActivityWindow, delayed, returned, windows, within
 from steelyard.judging.derived import gives
+from steelyard.judging.disruptions import marked_s
 from steelyard.judging.membership import Span, sizes
 from steelyard.judging.policy_points import ROUNDING_S, Seen, mean_in_service, point
 from steelyard.model import histogram
+from steelyard.model.activity import HEALED, RECOVERED, Activity, Disrupted
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import quantile_ns, supported
@@ -158,18 +160,22 @@ class TrialData:
 def around_activities(
     store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]]
 ) -> tuple[list[AroundActivity], list[ActivityReturn], list[AlignedTrial]]:
-    """Every window around the activities of these trials, when their response times were back, and their seconds
-    around the first. Searches have none: their windows are of several rates."""
+    """Every window around the changes of size of these trials, when their response times were back, and their seconds
+    around the first of them, or the first disruption. Searches have none: their windows are of several rates."""
     every = [record for records in cells.values() for record in records if record.search is None]
     around: list[AroundActivity] = []
     returns: list[ActivityReturn] = []
     aligned: list[AlignedTrial] = []
-    for block in sorted({record.block for record in every if record.activities}):
+    for block in sorted({record.block for record in every if record.activities or record.disruptions}):
         of_block = [record for record in every if record.block == block]
         read: dict[Attempt, TrialData | None] = {}
         for record in of_block:
-            own = _data(store, record, read) if record.activities else None
+            own = _data(store, record, read) if record.activities or record.disruptions else None
             if own is None:
+                continue
+            if not record.activities:
+                undisrupted = [_data(store, other, read) for other in of_block if _is_undisrupted(other, record)]
+                aligned.append(_aligned(own, record.disruptions[0], [(one, 0.0) for one in undisrupted if one]))
                 continue
             controls = [
                 data
@@ -188,13 +194,19 @@ def around_activities(
                 for window in named
             ]  # fmt: skip
             returns += _returns(record, named, own.operations)
-            aligned.append(_aligned(own, alike))
+            aligned.append(_aligned(own, record.activities[0], alike))
     return around, returns, aligned
 
 
 def _is_control(other: TrialRecord, record: TrialRecord) -> bool:
     """Whether a trial differs from another in its policy only, and kept its size."""
     return gives(other.settings, record.settings) and not other.activities
+
+
+def _is_undisrupted(other: TrialRecord, record: TrialRecord) -> bool:
+    """Whether a trial differs from another in its disruption only, and had none."""
+    same = other.settings.without("disruption") == record.settings.without("disruption")
+    return same and not other.settings.disruption.disrupts and not other.activities
 
 
 def _returns(record: TrialRecord, named: Sequence[ActivityWindow], operations: TrialOperations) -> list[ActivityReturn]:
@@ -213,10 +225,9 @@ def _returns(record: TrialRecord, named: Sequence[ActivityWindow], operations: T
     return returns
 
 
-def _aligned(own: TrialData, controls: Sequence[tuple[TrialData, float]]) -> AlignedTrial:
+def _aligned(own: TrialData, first: Activity, controls: Sequence[tuple[TrialData, float]]) -> AlignedTrial:
     record, span = own.record, own.record.measured_span
     assert span is not None, record.key
-    first = record.activities[0]
     at_s = first.begun_s - span[0]
     steps = [(-math.inf, record.settings.site.nodes), *sizes(record.settings.site.nodes, record.activities)]
     nodes = {
@@ -224,7 +235,10 @@ def _aligned(own: TrialData, controls: Sequence[tuple[TrialData, float]]) -> Ali
         for second in range(*AROUND_S)
     }
     arrived = (arrival(first, node) for node in first.nodes)
-    arrived_s = sorted(mark.t_s - first.begun_s for mark in arrived if mark is not None)
+    times_s = [mark.t_s for mark in arrived if mark is not None]
+    if isinstance(first, Disrupted):
+        times_s = [t_s for name in (HEALED, RECOVERED) if (t_s := marked_s(first, name)) is not None]
+    arrived_s = sorted(t_s - first.begun_s for t_s in times_s)
     return AlignedTrial(
         record.key, first.kind, own.curves(at_s), nodes, arrived_s,
         [control.curves(at_s + delay_s) for control, delay_s in controls],

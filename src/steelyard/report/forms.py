@@ -110,7 +110,7 @@ def _activities(page: Drawing) -> Markup:
     derived thresholds, and every node."""
     nodes = grid(page.this, NodeActivity)
     if nodes is None and not page.results.of(EventTime):
-        return Markup()
+        return page.named("aligned")
     html = paragraphs([lacking(page.page_input.study, page.records)], "note")
     for row in (ActivityResponse, EventTime):
         html += page.table(grid(page.this, row), own=False)

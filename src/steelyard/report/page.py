@@ -73,7 +73,7 @@ SECTIONS: Final = (
     PageSection("effects", "Every comparison"),
     PageSection("every-cell", "Every cell"),
     PageSection("size", "{size}", "{response} and {size}"),
-    PageSection("activities", "Activities", "Activities: nodes that joined or left while it was measured"),
+    PageSection("activities", "Activities", "Activities: nodes that joined, left or were disrupted"),
     PageSection("interactions", "Interactions", on_request=True),
     PageSection("sensitivity", "Sensitivity", "Sensitivity: the question by other methods", True, lead=SENSITIVITY),
     FURTHER,

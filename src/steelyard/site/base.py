@@ -18,7 +18,7 @@ from steelyard.format import listed
 from steelyard.judging.dilation import effective_limits
 from steelyard.leases.lease import Lease
 from steelyard.model.facts import Role
-from steelyard.model.link import PLAIN, LinkChoice
+from steelyard.model.link import PLAIN, Lateness, LinkChoice
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.node_limits import DISK_RATES, NodeLimits
 from steelyard.model.trial_settings import TrialSettings
@@ -263,6 +263,19 @@ class EntersNetworks(Protocol):
 
     def in_network(self, node: Node) -> Node:
         """This machine as a node of the same name, in that one's network. Raises SiteError if it is gone."""
+        ...
+
+
+@runtime_checkable
+class DelaysPackets(Protocol):
+    """Ability: moves the packets between database nodes itself, and can deliver some of them late for a while."""
+
+    def undelayable(self, link: LinkChoice) -> str:
+        """Reason why those of a link cannot be late; empty if they can. Pure."""
+        ...
+
+    def delay(self, targets: Sequence[Node], peers: Sequence[Node], lateness: Lateness) -> None:
+        """Deliver packets between these nodes late. Ends at its time, or with the lease. Raises SiteError."""
         ...
 
 

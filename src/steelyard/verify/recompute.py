@@ -15,15 +15,15 @@ from steelyard.heavy import pl
 from steelyard.judging import membership
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import effective_load
-from steelyard.judging.disruptions import disruption_measures, targets
+from steelyard.judging.disruptions import affected, disruption_measures, excused, read_back_measures, targets
 from steelyard.judging.measures import Facts, measures_of, metrics_of
 from steelyard.judging.scaling_measures import scaling_measures
 from steelyard.judging.trial_responses import responses
 from steelyard.judging.verdict import SAID, Evidence, judge
 from steelyard.model import responses as registered
-from steelyard.model.activity import HEALED, IN_SERVICE, LEFT, RECOVERED, Activity
+from steelyard.model.activity import HEALED, IN_SERVICE, LEFT, RECOVERED, Activity, Disrupted
 from steelyard.model.histogram import Bucket
-from steelyard.model.load import CAPACITY, Load
+from steelyard.model.load import CAPACITY, READ_AGAIN, READ_BACK, Load
 from steelyard.model.outcome import Outcome, is_error
 from steelyard.model.response import NS_PER_MS, NS_PER_S, Recomputable
 from steelyard.model.responses import disruption
@@ -84,7 +84,7 @@ def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) 
     _capacity(record, intervals, where, book)
     _activities(record, where, book)
     _disruptions(record, where, book)
-    _scaling(record, measured, where, book)
+    _scaling(record, intervals, measured, where, book)
     search(record, where, book, lambda window: _seconds(measured.filter(pl.col("phase") == window)))
 
 
@@ -247,6 +247,8 @@ def _activity(record: TrialRecord, activity: Activity, last: Sequence[str], wher
     what = f"{activity.kind} of {', '.join(activity.nodes)}"
     times_s = [mark.t_s for mark in activity.marks]
     failed = activity.outcome == "failed" and record.verdict.outcome == "valid"
+    if not isinstance(activity, Disrupted):
+        failed = failed and not excused(activity, affected(record.disruptions, record.settings.load.timeout_ms))
     book.check("relation", not failed, where, f"{what}: verdict of a trial with a failure", record.verdict.outcome)
     named = {mark.node for mark in activity.marks if mark.node}
     book.check("relation", named <= set(activity.nodes), where, f"{what}: nodes of marks", named, activity.nodes)
@@ -258,12 +260,14 @@ def _activity(record: TrialRecord, activity: Activity, last: Sequence[str], wher
         book.check("relation", whole, where, f"{what}: `{name}` of every node", there, activity.nodes)
 
 
-def _scaling(record: TrialRecord, measured: pl.DataFrame, where: str, book: Book) -> None:
+def _scaling(record: TrialRecord, intervals: pl.DataFrame, measured: pl.DataFrame, where: str, book: Book) -> None:
     """Check the measures that follow from activities and intervals."""
     sealed = {name: value for name, value in record.measures.items() if name in OF_ACTIVITIES}
     again = scaling_measures(record, _seconds(measured)) if sealed else {}
     if OF_DISRUPTION & sealed.keys():
         again |= disruption_measures(record, _seconds(measured))
+        phases = [(name, intervals.filter(pl.col("phase") == name)) for name in (READ_BACK, READ_AGAIN)]
+        again |= read_back_measures([replace(_interval(part), phase=name) for name, part in phases if len(part)])
     for name, value in sealed.items():
         near = name in again and math.isclose(value, again[name], rel_tol=SUMS, abs_tol=SUMS)
         book.check("measure", near, where, f"measures: {name}", value, again.get(name))

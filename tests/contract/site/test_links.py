@@ -11,22 +11,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from steelyard.disruption import packet
+from steelyard.disruption.base import Stage
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.leases.steps import Step
 from steelyard.link.linktest import measure_path
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import LastingSiteError, SiteError
-from steelyard.model.link import LinkChoice
+from steelyard.model.link import Lateness, LinkChoice
 from steelyard.model.moved_frames import MovedFrames
+from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.processor import census
 from steelyard.site import local
 from steelyard.site.base import Request
 from steelyard.site.kernel import link_program, network
+from steelyard.testing.disruption import SleepingServers, holding
 from tests.contract.site.killed_at_step import Moment, kill_at
 from tests.contract.site.test_local import ids, traces
 
@@ -127,6 +132,38 @@ def test_paths_are_measured(tmp_path: Path, link: LinkChoice) -> None:
     assert 0 < measured["mbit_per_s"] <= 1.05 * (link.rate_mbit or 0)
     assert 0 < measured["rtt_ms_min"] <= measured["rtt_ms_mean"]
     assert measured["loss_percent"] < 100
+
+
+def test_packets_are_late_for_a_while_on_the_paths_that_were_asked_for(tmp_path: Path) -> None:
+    with joined(tmp_path, FAR) as (site, lease):
+        first, second, load = lease.nodes
+
+        def rtt_ms(one: Node, other: Node) -> float:
+            return asyncio.run(measure_link(one, other, count=1))["rtt_ms_min"]
+
+        async def held() -> tuple[float, float]:
+            late = packet.Packet(packet.Settings(delay_ms=300, jitter_ms=50))
+            system: Any = SleepingServers()
+            stage = Stage(system, [first], lease.databases, 60.0, lambda *_: None, site)
+            async with holding(late, stage):
+                apart = await measure_link(first, second, count=1)
+                return apart["rtt_ms_min"], (await measure_link(load, first, count=1))["rtt_ms_min"]
+
+        apart_ms, of_load_ms = asyncio.run(held())
+        assert apart_ms >= 2 * 250
+        assert of_load_ms < 500
+        assert rtt_ms(first, second) < 500, "it was given up before its time"
+        # Without anybody who ends it.
+        site.delay([first], [second], Lateness(300, 0, "to", 1.0))
+        assert rtt_ms(first, second) >= 300
+        time.sleep(1.0)
+        assert rtt_ms(first, second) < 300
+        site.delay([first], [load], Lateness(300, 0, "to", -1.0))
+        deadline = time.monotonic() + 10
+        while site.link_failure(lease) is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert "for_s: -1 is not from 0" in str(site.link_failure(lease))
+    assert local.create(NAMESPACES, tmp_path).undelayable(ETHERNET).startswith("packets are late only in a link")
 
 
 def test_a_link_program_that_dies_is_noticed(tmp_path: Path) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from steelyard.judging.disruptions import affected, disruption_measures, outside, targets
+from steelyard.judging.disruptions import affected, disruption_measures, outside, read_back_measures, targets
 from steelyard.judging.verdict import judge
-from steelyard.model.activity import Disrupted, Mark
+from steelyard.model.activity import Activity, Disrupted, Mark
 from steelyard.model.disruption import DisruptionChoice
 from steelyard.model.study import Limits
 from steelyard.model.trial import TrialRecord
@@ -204,3 +205,33 @@ def test_in_undisturbed_trials_nothing_is_found() -> None:
         assert (found["availability_percent"], found["recovery_s"], found["relapse_s"]) == (100, 0, 0)
         assert found["outage_s"] == 0
         assert "detection_s" not in found
+
+
+def read_back(phase: str, **amounts: int) -> Interval:
+    tables = [answers(amount, outcome=outcome.replace("_", "-")) for outcome, amount in amounts.items()]
+    return dataclasses.replace(made.interval(*tables), phase=phase)
+
+
+def test_values_read_back_are_wrong_at_first_or_lost() -> None:
+    first = read_back("read-back", ok=90, invalid=6, not_found=3, timeout=1)
+    again = read_back("read-again", ok=5, invalid=3, timeout=2)
+    whole = {"values_read_back": 100.0, "stale_values": 9.0}
+    assert read_back_measures([first, again]) == {**whole, "lost_writes": 3.0}
+    assert read_back_measures([first]) == whole, "they were not read again"
+    assert read_back_measures([read_back("read-back", ok=7)])["lost_writes"] == 0
+    assert read_back_measures([again]) == {}
+
+
+def test_a_join_that_fails_while_nodes_are_disrupted_is_a_result() -> None:
+    def reasons(begun_s: float, ended_s: float) -> list[ReasonKind]:
+        failed = Activity(
+            kind="scale-out", nodes=("n4",), cause="", begun_s=ZERO_S + begun_s, ended_s=ZERO_S + ended_s,
+            outcome="failed", error="it did not join",
+        )  # fmt: skip
+        judged = judge(evidence(activities=[failed], disruptions=[disrupted()]), Limits())
+        return [reason.kind for reason in judged.reasons if "it did not join" in reason.detail]
+
+    assert reasons(20, 59) == [ReasonKind.SYSTEM_FAULT]
+    assert reasons(20, 61) == []
+    assert reasons(70, 200) == []
+    assert reasons(120, 200) == [ReasonKind.SYSTEM_FAULT], "every target has recovered, and nothing is in flight"

@@ -41,6 +41,7 @@ def of(*phases: PhaseTime) -> TrialRecord:
         ((MEASURE, WARM_UP), (110.0, 130.0)),
         ((PhaseTime(phase=Phase.CAPACITY, entered_s=60.0, left_s=90.0), MEASURE), (100.0, 130.0)),
         ((WARM_UP.model_copy(update={"left_s": 140.0}), MEASURE), (100.0, 130.0)),
+        ((MEASURE, PhaseTime(phase=Phase.READ_BACK, entered_s=118.0, left_s=130.0)), (100.0, 118.0)),
     ],
 )
 def test_the_warm_up_is_no_part_of_it(phases: tuple[PhaseTime, ...], span: tuple[float, float] | None) -> None:

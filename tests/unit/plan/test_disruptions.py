@@ -59,6 +59,18 @@ EXISTING = {"system": {"name": "cassandra", "managed": False, "contact_points": 
         ({"name": "compaction"}, {}, "disruption.name", "has no compaction"),
         ({"name": "packet"}, {"site": {"name": "local", "mode": "namespaces"}}, "disruption.name", "no packet is lost"),
         (
+            {"name": "packet", "delay_ms": 5},
+            {"site": {"name": "local", "mode": "namespaces"}},
+            "disruption.name",
+            "link that our program moves",
+        ),
+        (
+            {"name": "packet", "delay_ms": 5},
+            {"site": {"name": "vm"}},
+            "disruption.name",
+            "does not move packets itself",
+        ),
+        (
             {"name": "partition"},
             {"site": {"name": "local", "mode": "loopback"}},
             "disruption.name",
@@ -79,7 +91,7 @@ EXISTING = {"system": {"name": "cassandra", "managed": False, "contact_points": 
         ),
         ({"name": "stress-cpu"}, {"site": {"name": "vm"}}, "disruption.name", "site vm does not charge it to the node"),
         ({"name": "stress-memory", "mb": 512}, {"node": {"memory_mb": 512}}, "disruption.name", "a node has 512 MiB"),
-        ({}, {"policy": {"name": "scheduled", "times": [[20, 4]]}}, "disruption.name", "in the same trial"),
+        ({}, {"policy": {"name": "threshold", "max_nodes": 4}}, "disruption.name", "is not known before"),
         ({}, {"load": {"operations": 10}}, "disruption.name", "whose length this load does not say"),
         ({}, {"data": {"state": "continue"}}, "data.state", "ends its start"),
         ({}, {"node": {"cpus": 0.5, "dilation": 2}}, "node.dilation", "dilation does not slow down"),

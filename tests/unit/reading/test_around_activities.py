@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from steelyard.judging.membership import Span
+from steelyard.model.activity import Disrupted, Mark
 from steelyard.model.sample import Sample
 from steelyard.plan import expand
 from steelyard.reading.around_activities import TrialOperations
@@ -107,3 +108,32 @@ def test_cpu_around_the_decision_is_that_of_the_nodes_in_service(tmp_path: Path)
     assert list(control["cpu_percent_mean"].values()) == pytest.approx([50.0] * 60)
     assert (trial.nodes[0], trial.nodes[13], trial.nodes[39]) == (3, 4, 5)
     assert trial.arrived_s == pytest.approx([11.11, 22.22])
+
+
+def test_disrupted_trials_are_aligned_with_the_beginning_next_to_those_that_are_not(tmp_path: Path) -> None:
+    text = growing.STUDY.replace("[policy]\ntimes = [[20, 5]]", "[disruption]\nat_s = 20\nfor_s = 8\nrecover_s = 9")
+    text = text.replace('"policy.name" = ["none", "scheduled"]', 'disruption = ["none", "pause"]')
+    study = read_text(text)
+    with StoreWriter(tmp_path, study.study.name) as writer:
+        writer.intend(study, text, expand(study))
+        for record in growing.records(text):
+            times = {"began": 20.02, "healed": 28.02, "recovered": 28.6}
+            marks = tuple(Mark(name=name, node="n1", t_s=record.begun_s + t_s) for name, t_s in times.items())
+            begun_s = record.begun_s + 20
+            held = Disrupted(
+                nodes=("n1",), cause="pause of one", begun_s=begun_s, ended_s=begun_s + 9, outcome="done", marks=marks
+            )
+            disruptions = (held,) if record.settings.disruption.disrupts else ()
+            draft = writer.draft(record.id, record.attempt)
+            draft.intervals("l1", growing.intervals(record.begun_s, *disruptions))
+            draft.seal(record.model_copy(update={"disruptions": disruptions}))
+        folder = writer.folder
+    found = read(folder).within.of_analysis
+    assert (found.around, found.returns) == ([], []), "no cluster changed its size"
+    assert [(one.kind, len(one.controls)) for one in found.aligned] == [("disruption", 1)] * 4
+    trial = found.aligned[0]
+    slow, usual = (trial.curves["response_ms_mean"][second] for second in (5, 12))
+    assert slow == pytest.approx(2 * usual)
+    assert trial.controls[0]["response_ms_mean"][5] == pytest.approx(usual)
+    assert trial.arrived_s == pytest.approx([8.02, 8.6])
+    assert (trial.nodes[-5], trial.nodes[5]) == (3, 3)

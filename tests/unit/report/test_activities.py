@@ -30,7 +30,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_the_page_has_a_row_for_each_phase_and_each_node(page: str) -> None:
     words = section(page, "activities")
-    assert "Activities: nodes that joined or left while it was measured" in words
+    assert "Activities: nodes that joined, left or were disrupted" in words
     assert "4 activities in 4 attempts: 4 done. A trial is one observation" in words
     assert "streaming 4.38 [3.66, 5.09] 3.850 4.900" in words
     assert "a node in all 12.6" in words

@@ -193,6 +193,7 @@ impl Requests {
             keys: u64::from(operation.keys),
             version: operation.version(self.action),
             scan_length: operation.scan_length,
+            expects: (operation.expects > 0).then_some((operation.field, operation.expects)),
             ..Execution::default()
         }
     }

@@ -34,6 +34,8 @@ pub struct Execution {
     pub occurrence: u64,
     /// YCSB's.
     pub scan_length: u32,
+    /// YCSB's: the field and the version that it must hold, where a row is read back.
+    pub expects: Option<(u32, u64)>,
     /// cassandra-stress's seed of the row, once a column has asked for it.
     pub stress_row: Cell<Option<i64>>,
     /// The row of its statement's table that it means, once a column has asked for it.
@@ -294,7 +296,12 @@ impl ValueSource {
                 self.put_random(at, version.unwrap_or(0), out);
                 true
             }
-            Source::YcsbField { ycsb, field, .. } => match cell {
+            Source::YcsbField { ycsb, field, seed } => match cell {
+                _ if at.expects.is_some_and(|(of, _)| of == *field) => {
+                    let version = at.expects.map_or(0, |(_, version)| version);
+                    write_value(*seed, at.key, *field, version, ycsb, out);
+                    true
+                }
                 Some(cell) => {
                     out.extend_from_slice(cell);
                     check_value(named_number(at.key, ycsb), *field, cell, ycsb)

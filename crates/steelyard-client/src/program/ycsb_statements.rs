@@ -12,7 +12,7 @@ use steelyard_workload::ycsb::{Kind, identifier};
 pub(super) fn requests(order: &Order, target: &Cql, workload: &Ycsb) -> (Vec<Statement>, Vec<Vec<Request>>) {
     let mut builder = StatementBuilder::new(order, target, workload);
     let (loads, shares) = (order.action == Action::Load, workload.proportions);
-    let read = builder.reads(loads && shares.read + shares.read_modify_write > 0.0);
+    let read = builder.reads(loads && (order.read_again_s.is_some() || shares.read + shares.read_modify_write > 0.0));
     let update = builder.updates(loads && shares.update + shares.read_modify_write > 0.0);
     let insert = builder.insert(!loads || shares.insert > 0.0);
     let scan = builder.scans(loads && shares.scan > 0.0);
@@ -30,6 +30,8 @@ struct StatementBuilder<'a> {
     workload: &'a Ycsb,
     ycsb: Arc<Ycsb>,
     seed: u64,
+    /// Whether rows that were read are looked at.
+    compares: bool,
     table: String,
     key: String,
     fields: Vec<String>,
@@ -42,6 +44,7 @@ impl<'a> StatementBuilder<'a> {
             workload,
             ycsb: Arc::new(workload.clone()),
             seed: order.seed,
+            compares: order.read_again_s.is_some() || workload.validate_fraction > 0.0,
             table: format!("{}.{}", identifier(&target.keyspace), identifier(&target.table)),
             key: identifier(&target.key),
             fields: workload.fields.iter().map(|field| identifier(field)).collect(),
@@ -127,11 +130,7 @@ impl<'a> StatementBuilder<'a> {
 
     /// Of the first row: a scan's is that of its key.
     fn expected(&self, fields: std::ops::Range<u32>) -> Vec<ValueSource> {
-        if self.workload.validate_fraction > 0.0 {
-            self.values(fields)
-        } else {
-            Vec::new()
-        }
+        if self.compares { self.values(fields) } else { Vec::new() }
     }
 
     fn statement(&self, kind: Kind, cql: String, values: Vec<ValueSource>, key: u16) -> Statement {

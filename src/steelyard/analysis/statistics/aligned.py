@@ -1,4 +1,5 @@
-"""Aligned curves: responses second by second around the decision for the first change of size, over trials.
+"""Aligned curves: responses second by second around the decision for the first change of size, or the beginning of the
+first disruption, over trials.
 
 The trial is the unit: a start's trials are averaged first. Before and after a decision that a policy takes because of
 a measured value differ also by chance, because the policy chose that moment, and a load that changes is in the curve
@@ -12,12 +13,12 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, get_args
 
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.curve_bands import Band, band
 from steelyard.analysis.row import HIDDEN, IN_UNIT, NO_UNIT, Column, InUnit, MeasuredTreatment
-from steelyard.analysis.statistic import AlignedTrial, Context, Section, Statistic
+from steelyard.analysis.statistic import AlignedKind, AlignedTrial, Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.format import confidence_text, count
 from steelyard.heavy import np
@@ -32,13 +33,14 @@ SHOWN: Final = (OF_TIME, "throughput_per_s", "cpu_percent_mean")
 
 
 class AlignedSecond(MeasuredTreatment):
-    """One response in one second around the decision for the first activity, over the used trials of a treatment."""
+    """One response in one second around the decision for the first activity, or the beginning of the first disruption,
+    over the used trials of a treatment."""
 
-    kind: Literal["scale-out", "scale-in"]
-    """scale-out: nodes join; scale-in: nodes leave."""
+    kind: AlignedKind
+    """scale-out: nodes join; scale-in: nodes leave; disruption: of trials that kept their size."""
     second_s: Annotated[int, Column(unit="s", head="second")]
-    """From this time since the desired size, for 1 s; exact to half an interval of the load. From -120 s to 300 s, as
-    far as all trials have it."""
+    """From this time since the desired size, or the beginning of the disruption, for 1 s; exact to half an interval of
+    the load. From -120 s to 300 s, as far as all trials have it."""
     nodes: Annotated[float, Column(unit="nodes", head="nodes in service")]
     """Mean over trials."""
     n: int
@@ -52,8 +54,8 @@ class AlignedSecond(MeasuredTreatment):
     control: Annotated[float | None, Column(unit=IN_UNIT)] = None
     """The same mean over the controls (trials of the same block and settings whose policy is `none`), from the time on
     at which the policy, asked again of what the control measured, would have changed its size in the same direction;
-    without those in which it would not have. Of a policy that follows no response: in the same seconds of its own
-    trial."""
+    without those in which it would not have. Of a policy that follows no response, and of a disruption, whose controls
+    have none: in the same seconds of its own trial."""
     against_control: Annotated[Estimate | None, Column(unit=NO_UNIT, head="against the control")] = None
     """Ratio of each trial to its control in that second: geometric mean over blocks with its band, of the trials that
     have a control. What both have, as a load that changes, is not in it."""
@@ -62,7 +64,8 @@ class AlignedSecond(MeasuredTreatment):
     ratio_band: Annotated[str, HIDDEN] = ""
     """What the band of `against_control` is."""
     arrivals_s: Annotated[tuple[float, ...], HIDDEN]
-    """When the first, the second, ... node came into service, or left: medians over trials, since the decision."""
+    """When the first, the second, ... node came into service, or left; when targets of a disruption were healed, and
+    had recovered. Medians over trials, since second 0."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def aligned(context: Context) -> Iterator[AlignedSecond]:
     for treatment in context.frame.treatments() if trials else ():
         rows = context.frame.values(context.response, treatment)
         units = {(trial, attempt): unit for trial, attempt, *unit in rows.select(*KEYS, "start", "block").rows()}
-        for kind in ("scale-out", "scale-in"):
+        for kind in get_args(AlignedKind):
             own = [one for one in trials if one.trial in units and one.kind == kind]
             if own:
                 starts, blocks = zip(*(units[one.trial] for one in own), strict=True)
@@ -187,7 +190,7 @@ def _medians(arrived_s: Sequence[Sequence[float]]) -> tuple[float, ...]:
 STATISTIC = Statistic(
     name="aligned",
     row=AlignedSecond,
-    title="Responses second by second around the decision for the first change of size",
+    title="Responses second by second around the first change of size, or the first disruption",
     section=Section.ACTIVITIES,
     compute=aligned,
     order=3,

@@ -17,6 +17,7 @@ def _of(name: str, label: str, unit: str, order: int, definition: str, *, less: 
     )  # fmt: skip
 
 
+BACK: Final = "For workloads of YCSB, by our own engine on one load node; none if nothing was written."
 IF_ALL: Final = "Of several disruptions in a trial, their mean; none if one of them has none."
 RESPONSES = (
     _of("availability_percent", "availability", "%", 203,
@@ -44,10 +45,22 @@ RESPONSES = (
     _of("ambiguous_operations", "ambiguous operations", "operations", 207,
         "Operations that timed out, of which clients do not know whether they took effect. Operations in flight "
         "on a connection that broke, whose effect is not known either, count as errors only."),
+    _of("lost_writes", "acknowledged writes lost", "values", 210,
+        "Values (one field of one row) of which the last acknowledged write was not there after the load: neither it, "
+        "nor one that overlapped with it or ended in an error. Every value that the load had written was read, and "
+        f"those that were not right again 10 s later; only what was wrong both times counts. {BACK}"),
+    _of("stale_values", "values wrong at first", "values", 211,
+        f"Values of which the same was so when they were first read, right after the load. {BACK}"),
+    _of("values_read_back", "values read back", "values", 212,
+        "Values that were read after the load: of each a write was acknowledged. Readings that failed are among them. "
+        f"{BACK}"),
 )  # fmt: skip
 """Measures of a trial that is disrupted, and of its controls. With them come `lost_operations` and
 `excess_response_ms_s`."""
 SHARED: Final = ("lost_operations", "excess_response_ms_s")
 """Responses of trials that change their size or are disrupted."""
-OF_CONTROLS: Final = ("availability_percent", "lost_operations", "ambiguous_operations")
+OF_CONTROLS: Final = (
+    *("availability_percent", "lost_operations", "ambiguous_operations"),
+    *("lost_writes", "stale_values", "values_read_back"),
+)
 """Those that a trial has, too, in which nothing is disrupted."""

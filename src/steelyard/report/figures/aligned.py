@@ -1,4 +1,4 @@
-"""Aligned curves: responses around the decision for a change of size, a panel for each treatment, with their bands."""
+"""Aligned curves: responses around a change of size or a disruption, a panel for each treatment, with their bands."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NO_CHANGE: Final = 1.0
 
 
 def curves(this: View) -> Figure | None:
-    """The figure; None if no cluster changed its size."""
+    """The figure; None if no cluster changed its size or was disrupted."""
     groups: dict[tuple[str, str], list[AlignedSecond]] = {}
     for row in this.results.of(AlignedSecond):
         groups.setdefault((label(row.treatment), row.kind), []).append(row)
@@ -59,8 +59,10 @@ def curves(this: View) -> Figure | None:
     keys += [Key(each, OWN, "" if each.endswith(NO_BAND) else "square") for each in words]
     if any(row.control is not None for row in rows):
         keys.append(Key("control", CONTROL, dash=CONTROL_DASH))
-    keys += [Key("decision", INK, dash=""), Key("a node in service, or left (median)", INK, dash=ARRIVAL_DASH)]
-    title = "Around the decision to change the size"
+    disrupted = {kind for _, kind in groups} == {"disruption"}
+    arrival = "healed, and recovered (medians)" if disrupted else "a node in service, or left (median)"
+    keys += [Key("beginning" if disrupted else "decision", INK, dash=""), Key(arrival, INK, dash=ARRIVAL_DASH)]
+    title = "Around the beginning of the disruption" if disrupted else "Around the decision to change the size"
     caption = _caption(rows, len(groups))
     return Figure("aligned", title, caption, panels_of(panels), tuple(keys), course=_numbers(shown), zoom="x")
 
@@ -68,8 +70,9 @@ def curves(this: View) -> Figure | None:
 def _caption(rows: Curve, panels: int) -> str:
     named = listed([label_of(response) for response in SHOWN if any(row.response == response for row in rows)])
     text = (
-        f"{named[:1].upper()}{named[1:]}, second by second since the desired size of the first activity. Response "
-        "times are geometric means on a logarithmic axis; the other axes of values start at 0. "
+        f"{named[:1].upper()}{named[1:]}, second by second since the desired size of the first activity, or the "
+        "beginning of the first disruption. Response times are geometric means on a logarithmic axis; the other axes "
+        "of values start at 0. "
     )
     kinds = {row.band.partition(" ")[0] for row in rows}
     if "simultaneous" in kinds:
@@ -107,7 +110,8 @@ def _axes(rows: Curve) -> Axes:
 
 
 def _picture(rows: Curve, time: Domain, axes: Axes, width: float) -> Picture:
-    x = measured(time, "seconds since the decision", 5 if width <= NARROW_PX else 8)
+    zero = "disruption" if rows[0].kind == "disruption" else "decision"
+    x = measured(time, f"seconds since the {zero}", 5 if width <= NARROW_PX else 8)
     left, right = left_px(axes.values()), width - RIGHT_PX
     top, elements = float(TOP_PX), []
     for (response, is_ratio), y in axes.items():

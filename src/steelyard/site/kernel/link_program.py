@@ -23,7 +23,7 @@ from typing import IO, Any, NamedTuple
 
 from steelyard.leases.steps import Step
 from steelyard.model.errors import LastingSiteError, SiteError
-from steelyard.model.link import DEFAULT_MTU, LinkChoice
+from steelyard.model.link import DEFAULT_MTU, Lateness, LinkChoice
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.node import agent
 from steelyard.node.processor import RunningProgram
@@ -119,6 +119,19 @@ class LinkProgram:
         first = max(0, bisect_right(counters, begun_s, key=_read_s) - 1)
         del self._counters[:first]
         return moved_between(counters[first:], begun_s, ended_s)
+
+    def late(self, targets: Sequence[str], peers: Sequence[str], lateness: Lateness) -> None:
+        """Deliver frames between these members late for a while, by their names. Raises SiteError if it has ended."""
+        ways = {"to": lateness.direction != "from", "from": lateness.direction != "to"}
+        times = {"delay_ms": lateness.delay_ms, "jitter_ms": lateness.jitter_ms, "for_s": lateness.for_s}
+        word = json.dumps({"targets": list(targets), "peers": list(peers), **ways, **times})
+        try:
+            assert self._process is not None
+            assert self._process.stdin is not None
+            self._process.stdin.write(f"{word}\n".encode())
+            self._process.stdin.flush()
+        except (AssertionError, OSError) as error:
+            raise SiteError(self.failure() or f"the link program takes no words: {error}") from error
 
     async def end(self) -> None:
         """Close its input, which ends it; kill it if that does not. Idempotent."""

@@ -21,10 +21,10 @@ from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_tree
 from steelyard.leases.steps import Perform, Step, perform, taking_back, undone_on_error
-from steelyard.model.errors import EngineError, LastingSiteError
+from steelyard.model.errors import EngineError, LastingSiteError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.finding import Finding
-from steelyard.model.link import LinkChoice
+from steelyard.model.link import Lateness, LinkChoice
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.value import Value
@@ -99,6 +99,22 @@ class LocalSite:
         if self.mode != "namespaces":
             return "in mode loopback all nodes of site local share one network (site.mode: namespaces needs root)"
         return "" if shutil.which("nft") else "the program nft is missing (Debian: apt install nftables)"
+
+    def undelayable(self, link: LinkChoice) -> str:
+        """The kernel makes the link."""
+        if self.mode == "namespaces" and kernel_links.takes_program(link, netem=True):
+            return ""
+        return (
+            "packets are late only in a link that our program moves: in mode namespaces with link.jitter_ms, "
+            'link.duplex = "half" or link.medium = "802.11"'
+        )
+
+    def delay(self, targets: Sequence[Node], peers: Sequence[Node], lateness: Lateness) -> None:
+        """By the link program of the nodes' lease. Raises SiteError."""
+        program = self._fabrics.get(targets[0].environment.get(lease_records.MARKER, ""))
+        if not isinstance(program, link_program.LinkProgram):
+            raise SiteError("the nodes have no link program", self.undelayable(LinkChoice()))
+        program.late([node.name for node in targets], [node.name for node in peers], lateness)
 
     def unslowable(self, slow: NodeLimits) -> str:
         """A controller of disks that this machine lacks."""

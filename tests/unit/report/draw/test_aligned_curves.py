@@ -70,6 +70,14 @@ def test_key_and_caption_say_what_the_band_is(results: Results) -> None:
     assert "there was none: 2 trials of policy scheduled" in figure.caption
 
 
+def test_a_disruption_begins_and_is_healed(results: Results) -> None:
+    rows = [row.model_copy(update={"kind": "disruption"}) for row in results.of(AlignedSecond)]
+    figure = drawn(with_rows(results, *rows))
+    assert figure.title == "Around the beginning of the disruption"
+    assert [key.text for key in figure.keys][-2:] == ["beginning", "healed, and recovered (medians)"]
+    assert "seconds since the disruption" in names(figure.panels[0].picture)
+
+
 def test_treatments_have_a_panel_each_and_what_differs_is_in_its_title(results: Results) -> None:
     rows = results.of(AlignedSecond)
     more = [row.model_copy(update={"treatment": {"policy": "hpa"}, "band": "4 trials: no band"}) for row in rows]
