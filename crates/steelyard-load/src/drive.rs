@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use steelyard_wire::{Action, Order, Schedule, Share, Word, Work};
 use thiserror::Error;
@@ -24,8 +24,9 @@ use crate::worker::Worker;
 use steelyard_workload::OrderError;
 use steelyard_workload::insert_lag::with_insert_lag;
 use steelyard_workload::operation::Kinds;
-use steelyard_workload::read_back::Written;
 use steelyard_workload::stream::{Stream, kinds};
+
+mod read_back;
 
 /// Most operations that one worker keeps in flight: leaves half of a connection's 32,768 streams for answers that are
 /// still to come after their time-out.
@@ -55,9 +56,6 @@ const WARM_UP: &str = "warm-up";
 const MEASURE: &str = "measure";
 /// Phases in which rows that were written are read: all, and those that were not right, once more a while later.
 const READ_BACK: [&str; 2] = ["read-back", "read-again"];
-/// Most seconds of each, and most reads in flight.
-const READ_BACK_S: f64 = 30.0;
-const READ_BACK_IN_FLIGHT: u32 = 64;
 
 /// Why a load ended early. None of these is the system's fault.
 #[derive(Debug, Error)]
@@ -181,49 +179,7 @@ fn run_from<C: Client>(
             clock,
             stop,
         };
-        read_back(&mut workers, again_s, context, out)?;
-    }
-    Ok(())
-}
-
-/// Reads the rows that were written: all of them, and those that were not right once more.
-fn read_back<C: Client>(
-    workers: &mut [Worker<C>],
-    again_s: f64,
-    context: SequenceContext<'_>,
-    out: &mut impl Write,
-) -> Result<(), DriveError> {
-    let mut written = Written::default();
-    for worker in workers.iter_mut() {
-        written.merge(worker.hand_over_written());
-    }
-    let mut rows = written.rows();
-    let count = workers.len();
-    let in_flight = READ_BACK_IN_FLIGHT
-        .min(context.order.schedule.in_flight().1)
-        .max(count as u32);
-    for name in READ_BACK {
-        if name != READ_BACK[0] {
-            let since = Instant::now();
-            while since.elapsed().as_secs_f64() < again_s && !rows.is_empty() && !context.stop.load(Ordering::Relaxed) {
-                thread::sleep(STOP_CHECK);
-            }
-        }
-        if rows.is_empty() || context.stop.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let schedule = Schedule::Closed { threads: in_flight };
-        let read = plan(name, &schedule, Some(rows.len() as u64), Some(READ_BACK_S), 0)?;
-        let mut parts = vec![Vec::new(); count];
-        for (place, row) in rows.drain(..).enumerate() {
-            parts[place % count].push(row);
-        }
-        for (worker, part) in workers.iter_mut().zip(parts) {
-            worker.read_back(part);
-        }
-        let begin = context.clock.now() + START_MARGIN_NS;
-        run_sequence(workers, vec![read], begin, context, out)?;
-        rows = workers.iter_mut().flat_map(Worker::hand_over_missed).collect();
+        read_back::read_back(&mut workers, again_s, context, out)?;
     }
     Ok(())
 }

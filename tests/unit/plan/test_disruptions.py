@@ -91,7 +91,12 @@ EXISTING = {"system": {"name": "cassandra", "managed": False, "contact_points": 
         ),
         ({"name": "stress-cpu"}, {"site": {"name": "vm"}}, "disruption.name", "site vm does not charge it to the node"),
         ({"name": "stress-memory", "mb": 512}, {"node": {"memory_mb": 512}}, "disruption.name", "a node has 512 MiB"),
-        ({}, {"policy": {"name": "threshold", "max_nodes": 4}}, "disruption.name", "is not known before"),
+        (
+            {},
+            {"policy": {"name": "threshold", "threshold": 80, "max_nodes": 4}},
+            "disruption.name",
+            "is not known before",
+        ),
         ({}, {"load": {"operations": 10}}, "disruption.name", "whose length this load does not say"),
         ({}, {"data": {"state": "continue"}}, "data.state", "ends its start"),
         ({}, {"node": {"cpus": 0.5, "dilation": 2}}, "node.dilation", "dilation does not slow down"),
