@@ -4,29 +4,26 @@
 //! `threads` and `in_flight` are this process's. Within a process each worker thread takes a share of the share.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use steelyard_wire::{Action, Order, Schedule, Share, Word, Work};
-use thiserror::Error;
 
 use crate::client::Client;
 use crate::clock::{Clock, Nanos};
-use crate::phase_sequence::{Phase, PhaseSequence, ReportChannel};
-use crate::reporter::{PhaseInfo, Reporter};
-use crate::schedule::{Pace, expected_operations};
-use crate::tally::Tally;
+use crate::read_back::read_back;
+use crate::schedule::expected_operations;
+pub use crate::sequence::DriveError;
+use crate::sequence::{
+    PhasePlan, READ_BACK, START_MARGIN_NS, STOP_CHECK, SequenceContext, nanos, plan, run_sequence, share_of_worker,
+};
 use crate::worker::Worker;
 use steelyard_workload::OrderError;
 use steelyard_workload::insert_lag::with_insert_lag;
 use steelyard_workload::operation::Kinds;
 use steelyard_workload::stream::{Stream, kinds};
-
-mod read_back;
 
 /// Most operations that one worker keeps in flight: leaves half of a connection's 32,768 streams for answers that are
 /// still to come after their time-out.
@@ -37,9 +34,6 @@ const MAX_TRIES: u32 = 1000;
 const MIN_INTERVAL_S: f64 = 0.1;
 /// Longest drain that an order may name.
 const MAX_DRAIN_S: f64 = 86_400.0;
-/// From the decision to start a phase to its first instant: time for threads to come up, so that the first operation is
-/// not late by it.
-const START_MARGIN_NS: Nanos = 2_000_000;
 /// How late a process may be for the instant at which it should start.
 const START_LATE_LIMIT_S: f64 = 1.0;
 /// How far ahead that instant may lie.
@@ -49,30 +43,9 @@ const WARM_UP_DRAIN_S: f64 = 0.25;
 /// Names that phases of an order may not have, because they mean something else in records.
 const TAKEN_NAMES: [&str; 4] = [POPULATE, WARM_UP, READ_BACK[0], READ_BACK[1]];
 const SETTLE: &str = "search-settle";
-/// Longest wait for a word without looking whether to stop.
-const STOP_CHECK: Duration = Duration::from_millis(100);
 const POPULATE: &str = "populate";
 const WARM_UP: &str = "warm-up";
 const MEASURE: &str = "measure";
-/// Phases in which rows that were written are read: all, and those that were not right, once more a while later.
-const READ_BACK: [&str; 2] = ["read-back", "read-again"];
-
-/// Why a load ended early. None of these is the system's fault.
-#[derive(Debug, Error)]
-pub enum DriveError {
-    /// The order is not possible.
-    #[error(transparent)]
-    Order(#[from] OrderError),
-    /// What was said to the running load is not possible.
-    #[error("{0}")]
-    Word(String),
-    /// This process is at fault, not the system.
-    #[error("the generator failed: {0}")]
-    Generator(#[source] io::Error),
-    /// Nobody takes the records.
-    #[error("records could not be written: {0}")]
-    Output(#[source] io::Error),
-}
 
 /// Slots of each worker: the most threads or places in flight of the order's phases, spread over at most `workers` threads.
 /// There are no more workers than the phase with the fewest places in flight has, so that each worker has one in every phase.
@@ -94,11 +67,6 @@ pub fn slots(order: &Order, workers: u32) -> Result<Vec<u32>, OrderError> {
     Ok((0..workers)
         .map(|worker| share_of_worker(most, workers, worker))
         .collect())
-}
-
-/// The part of one worker.
-fn share_of_worker(total: u32, workers: u32, worker: u32) -> u32 {
-    total / workers + u32::from(worker < total % workers)
 }
 
 /// Carries out an order with one client a worker; `clients` and `slots(order, ...)` have the same length. Prints the
@@ -179,7 +147,7 @@ fn run_from<C: Client>(
             clock,
             stop,
         };
-        read_back::read_back(&mut workers, again_s, context, out)?;
+        read_back(&mut workers, again_s, context, out)?;
     }
     Ok(())
 }
@@ -367,15 +335,6 @@ fn start(order: &Order, clock: Clock) -> Result<Option<Nanos>, OrderError> {
     Ok(Some(nanos((at_s - clock.wall_s(0)).max(0.0))))
 }
 
-/// A phase before it starts.
-struct PhasePlan {
-    name: String,
-    pace: Pace,
-    operations: Option<u64>,
-    duration_s: Option<f64>,
-    in_flight: u32,
-}
-
 /// What no order may have.
 fn limits(order: &Order) -> Result<(), OrderError> {
     if !(MIN_INTERVAL_S..=3600.0).contains(&order.interval_s) {
@@ -465,135 +424,4 @@ fn populate_operations(workload: &Work) -> u64 {
         Work::Program(program) => program.records.div_ceil(program.populate_stride.max(1)),
         Work::Requests(_) => 0,
     }
-}
-
-fn plan(
-    name: &str,
-    schedule: &Schedule,
-    operations: Option<u64>,
-    duration_s: Option<f64>,
-    seed: u64,
-) -> Result<PhasePlan, OrderError> {
-    Ok(PhasePlan {
-        name: name.to_owned(),
-        pace: Pace::new(schedule, duration_s, seed)?,
-        operations,
-        duration_s,
-        in_flight: schedule.in_flight().1,
-    })
-}
-
-/// What all phase sequences of an order have in common.
-#[derive(Clone, Copy)]
-struct SequenceContext<'a> {
-    order: &'a Order,
-    kinds: &'a Arc<Kinds>,
-    clock: Clock,
-    stop: &'a AtomicBool,
-}
-
-/// Carries out one phase sequence: all workers, then the ends of its phases.
-fn run_sequence<C: Client>(
-    workers: &mut [Worker<C>],
-    plans: Vec<PhasePlan>,
-    begin: Nanos,
-    context: SequenceContext<'_>,
-    out: &mut impl Write,
-) -> Result<(), DriveError> {
-    let SequenceContext {
-        order,
-        kinds,
-        clock,
-        stop,
-    } = context;
-    let reconnections_before: u64 = workers.iter().map(Worker::reconnections).sum();
-    let starts: Vec<Nanos> = plans
-        .iter()
-        .scan(begin, |next, plan| {
-            let start = *next;
-            *next += plan.duration_s.map_or(0, nanos);
-            Some(start)
-        })
-        .collect();
-    let (reports, inbox) = mpsc::channel();
-    let mut jobs = Vec::new();
-    let mut returns = Vec::new();
-    let count = workers.len() as u32;
-    for worker in 0..count {
-        let (give_back, emptied) = mpsc::channel();
-        returns.push(give_back);
-        let channel = ReportChannel {
-            worker: worker as usize,
-            reports: reports.clone(),
-            emptied,
-        };
-        let sequence = worker_sequence(&plans, &starts, order, worker, count);
-        jobs.push((channel, sequence, Box::new(Tally::new(kinds)?)));
-    }
-    drop(reports);
-    let reported = plans.into_iter().zip(starts).map(|(plan, start)| PhaseInfo {
-        name: plan.name,
-        start,
-        in_flight: (!plan.pace.is_closed()).then_some(plan.in_flight),
-    });
-    let mut reporter = Reporter::new(reported.collect(), kinds, clock, returns, out)?;
-    let (reported, ended) = thread::scope(|scope| {
-        let threads: Vec<_> = workers
-            .iter_mut()
-            .zip(jobs)
-            .map(|(worker, (channel, sequence, tally))| {
-                scope.spawn(move || {
-                    sharpen_timers();
-                    let ended = worker.run(sequence, clock, stop, &channel, tally);
-                    if ended.is_err() {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                    ended
-                })
-            })
-            .collect();
-        let reported = reporter.collect(&inbox, stop);
-        let joined: Vec<io::Result<()>> = threads.into_iter().map(join).collect();
-        (reported, joined.into_iter().collect::<io::Result<()>>())
-    });
-    ended.map_err(DriveError::Generator)?;
-    reported.map_err(DriveError::Output)?;
-    let reconnections = workers.iter().map(Worker::reconnections).sum::<u64>() - reconnections_before;
-    reporter.finish(reconnections).map_err(DriveError::Output)
-}
-
-/// The phase sequence as one of `count` workers carries it out.
-fn worker_sequence(plans: &[PhasePlan], starts: &[Nanos], order: &Order, worker: u32, count: u32) -> PhaseSequence {
-    let phase = |(plan, start): (&PhasePlan, &Nanos)| Phase {
-        pace: plan.pace.clone(),
-        start: *start,
-        duration: plan.duration_s.map(nanos),
-        operations: plan.operations,
-        in_flight: share_of_worker(plan.in_flight, count, worker),
-    };
-    let (limit, count, worker) = (order.backlog_limit, u64::from(count), u64::from(worker));
-    PhaseSequence {
-        phases: plans.iter().zip(starts).map(phase).collect(),
-        timeout: order.timeout_ms * 1_000_000,
-        tries: order.tries,
-        interval: nanos(order.interval_s),
-        backlog_limit: limit / count + u64::from(worker < limit % count),
-        drain: order.drain_s.map(nanos),
-    }
-}
-
-fn join(thread: thread::ScopedJoinHandle<'_, io::Result<()>>) -> io::Result<()> {
-    thread
-        .join()
-        .unwrap_or_else(|_| Err(io::Error::other("a worker thread panicked")))
-}
-
-/// The kernel may fire timers up to 50 us late to save wake-ups; this thread wants them on time. A kernel that refuses
-/// leaves the pacing as it is, which is measured anyway.
-fn sharpen_timers() {
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-}
-
-fn nanos(seconds: f64) -> Nanos {
-    (seconds * 1e9).round() as Nanos
 }

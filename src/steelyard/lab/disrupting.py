@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Sequence
 
 from steelyard.disruption.base import Disruption, Stage
+from steelyard.engine.base import ReadsBack
 from steelyard.events.base import Watcher
 from steelyard.events.kept import ActivityBegan, ActivityEnded
 from steelyard.events.shown import Waiting
@@ -17,11 +18,14 @@ from steelyard.judging.membership import Span
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.probe_processes import Instrument, watched_nodes
 from steelyard.model.activity import RECOVERED, SEEN_DOWN, Disrupted, Mark
+from steelyard.model.disruption import NONE
 from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.plan import PlannedTrial
+from steelyard.model.study import Study
 from steelyard.node.base import Node
 from steelyard.node.tasks import alongside, together
 from steelyard.probe.base import Probe, ReadsWay
+from steelyard.study.fields import names_of
 from steelyard.system.base import SeesDown
 
 POLL_S = 0.25
@@ -171,6 +175,16 @@ class DisruptionInProgress:
 
     def _update(self, **changes: object) -> None:
         self.activities[-1] = self.activities[-1].model_copy(update=changes)
+
+
+def disrupts(study: Study) -> bool:
+    """Whether some of a study's trials are disrupted: the others are their controls, and have the same measures."""
+    return not set(names_of(study)["disruption"]) <= {NONE}
+
+
+def reads_back(study: Study, cluster: Cluster) -> bool:
+    """Whether a load on this cluster reads back what it has written."""
+    return disrupts(study) and len(cluster.loaders) == 1 and isinstance(cluster.engine, ReadsBack)
 
 
 def _reads(node: Node, probe: Probe) -> bool:

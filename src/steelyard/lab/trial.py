@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from steelyard import __version__, engine_order
-from steelyard.engine.base import ReadsBack
 from steelyard.events.base import Watcher
 from steelyard.events.shown import PhaseEntered, Ticked, Trouble, Waiting
 from steelyard.file_errors import of_the_disk
@@ -33,14 +32,13 @@ from steelyard.lab import capacity, clocks, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.course import Course
-from steelyard.lab.disrupting import DisruptionInProgress, NotHeld
+from steelyard.lab.disrupting import DisruptionInProgress, NotHeld, disrupts, reads_back
 from steelyard.lab.parts import LabParts
 from steelyard.lab.scaling import ScalingInProgress
 from steelyard.lab.search import SearchInProgress
 from steelyard.model import power
 from steelyard.model.capacity import capacity_key
 from steelyard.model.derived import Derived
-from steelyard.model.disruption import NONE
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, READ_AGAIN, READ_BACK, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
@@ -78,8 +76,6 @@ class TrialRunner:
         self.cluster = cluster
         self.parts = parts
         self.watcher = watcher
-        self._disrupts = not set(names_of(study)["disruption"]) <= {NONE}
-        self._reads_back = self._disrupts and len(cluster.loaders) == 1 and isinstance(cluster.engine, ReadsBack)
 
     async def run(
         self, planned: PlannedTrial, attempt: int, draft: TrialDraft, threshold: Derived | None = None
@@ -275,7 +271,7 @@ class TrialRunner:
         course.offered = engine_order.resolved(load, can_per_s)
         driving = engine_order.measure(
             course.offered, endpoint, schema, workload, planned.seed, self.parts.plugins,
-            discover=planned.settings.policy.changes, read_back=self._reads_back,
+            discover=planned.settings.policy.changes, read_back=reads_back(self.study, cluster),
         )  # fmt: skip
         threshold = None if course.threshold is None else course.threshold.value
         policy = self.parts.policy(planned.settings, threshold) if planned.settings.policy.changes else None
@@ -475,7 +471,7 @@ class TrialRunner:
         measures = measures_of(sealed, readings_of_samples(course.samples(idle=True)), self.cluster.facts)
         if not set(names_of(self.study)["policy"]) <= set(KEEPING):
             measures |= scaling_measures(sealed, course.measured())
-        if self._disrupts:
+        if disrupts(self.study):
             measures |= disruption_measures(sealed, course.measured()) | read_back_measures(course.reading_back())
         return draft.seal(sealed.model_copy(update={"measures": measures}))
 

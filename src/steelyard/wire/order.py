@@ -333,8 +333,8 @@ class Order(Value):
     discover: bool = later(False)
     """Whether nodes that join also get a share of the operations."""
     read_again_s: float | None = later(None, ge=0, le=86400)
-    """Rows that were written are read back after the last phase, and those that were not right again after this number of
-    seconds: YCSB's workload, one load node. None: they are not."""
+    """Rows that were written are read back after the last phase, and those that were not right again after this
+    number of seconds: YCSB's workload, one load node. None: they are not."""
     tls: Tls | None = later(None)
     """Encryption; None: none."""
     interval_s: float = Field(gt=0)

@@ -8,8 +8,8 @@ use std::time::Instant;
 use steelyard_wire::Schedule;
 use steelyard_workload::read_back::Written;
 
-use super::{DriveError, READ_BACK, START_MARGIN_NS, STOP_CHECK, SequenceContext, plan, run_sequence};
 use crate::client::Client;
+use crate::sequence::{DriveError, READ_BACK, START_MARGIN_NS, STOP_CHECK, SequenceContext, plan, run_sequence};
 use crate::worker::Worker;
 
 /// Most seconds of each, and most reads in flight.
@@ -17,7 +17,7 @@ const READ_BACK_S: f64 = 30.0;
 const READ_BACK_IN_FLIGHT: u32 = 64;
 
 /// Reads the rows that were written: all of them, and those that were not right once more.
-pub(super) fn read_back<C: Client>(
+pub fn read_back<C: Client>(
     workers: &mut [Worker<C>],
     again_s: f64,
     context: SequenceContext<'_>,
