@@ -142,7 +142,7 @@ fn words(mut stop: UnixStream) -> Receiver<Result<Lateness, String>> {
         for line in io::stdin().lock().lines() {
             let Ok(line) = line else { break };
             let word = serde_json::from_str(&line).map_err(|error| format!("{error}: {line:?}"));
-            // Fails only if the link has ended.
+            // This, and what follows, fails only if the link has ended.
             let _ = tell.send(word);
         }
         let _ = stop.write_all(&[0]);
