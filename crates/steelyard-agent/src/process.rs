@@ -25,6 +25,8 @@ pub(crate) struct Process {
 /// What /proc/PID/stat says of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
+    /// Nothing of it runs any more. A killed process whose first thread is a zombie still has its ports until its
+    /// other threads have ended.
     pub zombie: bool,
     /// 0 if the parent is in another process-id namespace.
     pub parent: u32,
@@ -44,9 +46,10 @@ impl Status {
         let mut fields = text.split_ascii_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
-        let started_ticks = fields.nth(17)?.parse().ok()?;
+        let threads: u64 = fields.nth(15)?.parse().ok()?;
+        let started_ticks = fields.nth(1)?.parse().ok()?;
         Some(Self {
-            zombie: matches!(state, "Z" | "X" | "x"),
+            zombie: matches!(state, "Z" | "X" | "x") && threads <= 1,
             parent,
             started_ticks,
         })
@@ -177,19 +180,19 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_and_spaces_does_not_shift_fields() {
-        let mut stat = b"42 (a) S 9) (x) Z 7".to_vec();
-        for field in 5..=24 {
-            stat.extend_from_slice(format!(" {}", field * 100).as_bytes());
-        }
-        let status = Status::parse(&stat).unwrap();
-        assert_eq!(
-            status,
-            Status {
-                zombie: true,
-                parent: 7,
-                started_ticks: 2200
+        for (threads, zombie) in [(1, true), (2, false)] {
+            let mut stat = b"42 (a) S 9) (x) Z 7".to_vec();
+            for field in 5..=24 {
+                let number = if field == 20 { threads } else { field * 100 };
+                stat.extend_from_slice(format!(" {number}").as_bytes());
             }
-        );
+            let wanted = Status {
+                zombie,
+                parent: 7,
+                started_ticks: 2200,
+            };
+            assert_eq!(Status::parse(&stat).unwrap(), wanted);
+        }
         assert_eq!(Status::parse(b"42 (a) S"), None);
         assert_eq!(Status::parse(b""), None);
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 const LONGEST_S: f64 = 3600.0;
 const SHORTEST_INTERVAL_S: f64 = 0.01;
+const LARGEST_OFFSET_S: f64 = 86_400.0;
 
 /// Parses seconds of an option within bounds. Errors: the bounds, for people.
 pub(crate) fn within(text: &str, allowed: RangeInclusive<f64>) -> Result<f64, String> {
@@ -27,6 +28,11 @@ pub(crate) fn grace(text: &str) -> Result<Duration, String> {
 /// Parses an interval of an option, such as `--every 1`.
 pub(crate) fn interval(text: &str) -> Result<f64, String> {
     within(text, SHORTEST_INTERVAL_S..=LONGEST_S)
+}
+
+/// Parses by how much a clock is set, such as `--offset-s -60`.
+pub(crate) fn offset(text: &str) -> Result<f64, String> {
+    within(text, -LARGEST_OFFSET_S..=LARGEST_OFFSET_S)
 }
 
 #[cfg(test)]
@@ -52,6 +58,18 @@ mod tests {
             assert_eq!(
                 interval(refused),
                 Err("allowed: seconds from 0.01 to 3600".to_owned()),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_offset_is_seconds_up_to_a_day_to_either_side() {
+        assert_eq!(offset("-0.5"), Ok(-0.5));
+        for refused in ["86401", "-86401", "NaN", "soon"] {
+            assert_eq!(
+                offset(refused),
+                Err("allowed: seconds from -86400 to 86400".to_owned()),
                 "{refused}"
             );
         }

@@ -1,5 +1,6 @@
 //! RESP client for load. Of a cluster, each worker knows which node serves which hash slot. What a node sends elsewhere (MOVED,
-//! ASK) is sent again within the time of its operation, and the first of the two teaches the worker.
+//! ASK) is sent again within the time of its operation, and the first of the two teaches the worker. Where a node says that it
+//! serves nothing (CLUSTERDOWN), as one does that is cut off, another one is asked once.
 
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ use crate::server::Server;
 const MAX_REDIRECTS: u32 = 16;
 /// What goes before a command that is sent where ASK says.
 const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
+/// What a node says that takes the cluster for incomplete, or itself for cut off from most of it.
+const DOWN: &[u8] = b"CLUSTERDOWN";
 
 /// The client of one worker.
 pub type RespClient = PipelinedClient<Worker>;
@@ -53,6 +56,15 @@ impl Worker {
     /// Where an error sends its command, if that is what it says.
     #[cold]
     fn redirected(&mut self, course: &mut Course, error: &[u8], node: usize) -> Option<Taken> {
+        if error.starts_with(DOWN) && course.redirects == 0 && self.nodes.len() > 1 {
+            course.redirects += 1;
+            self.turn = self.turn.wrapping_add(1);
+            let others = self.nodes.len() - 1;
+            let node = (node + 1 + self.turn % others) % self.nodes.len();
+            // Until that one says otherwise.
+            self.owners.learn(self.commands.hash_slot(course), node);
+            return Some(Taken::To { node, behind: b"" });
+        }
         let redirect = Redirect::read(error, &self.nodes[node].host()).filter(|_| course.redirects < MAX_REDIRECTS)?;
         let node = node_at(&mut self.nodes, &redirect.to)?;
         course.redirects += 1;

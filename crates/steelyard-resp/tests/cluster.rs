@@ -43,6 +43,10 @@ struct Cluster {
     asked: AtomicU64,
     /// Nodes that take commands and answer none.
     silent: [AtomicBool; 4],
+    /// Nodes that say that the cluster is down.
+    down: [AtomicBool; 4],
+    /// How often they said so.
+    refused: AtomicU64,
     /// Commands that were left without an answer.
     unanswered: AtomicU64,
 }
@@ -86,6 +90,10 @@ impl Cluster {
             b"PING" => return out.extend_from_slice(b"+PONG\r\n"),
             b"INFO" => return put_bulk(b"redis_version:7.0\r\n", out),
             b"CLUSTER" => return state.put_slots(out),
+            _ if self.down[node].load(Ordering::Relaxed) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                return out.extend_from_slice(b"-CLUSTERDOWN The cluster is down\r\n");
+            }
             _ => {}
         }
         let slot = hash_slot(parts[1]);
@@ -257,6 +265,51 @@ fn another_master_takes_over_from_one_that_died() {
     assert_eq!(driven.done.errors, 8, "{:?}", driven.done);
     assert_eq!(driven.done.not_found, 0);
     driven.nothing_is_lost();
+}
+
+#[test]
+fn another_node_is_asked_once_if_one_serves_nothing() {
+    let (cluster, servers) = Cluster::start(3, 2);
+    let contacts: Vec<String> = servers.iter().map(Server::contact).collect();
+    fill(&contacts, |_| {});
+    let mut order = reads(&contacts);
+    order.stop = Stop {
+        operations: Some(3_000),
+        ..Stop::default()
+    };
+    // The second master is cut off, and the others have put the third in its place; clients only hear of it from these.
+    let (before, cut) = (cluster.served(), Arc::clone(&cluster));
+    let driven = thread::scope(|scope| {
+        let driving = scope.spawn(|| drive(&order, 1));
+        while cut.served()[1] < before[1] + 100 {
+            thread::yield_now();
+        }
+        let mut state = cut.state.lock().unwrap();
+        state
+            .owners
+            .iter_mut()
+            .filter(|owner| **owner == 1)
+            .for_each(|owner| *owner = 2);
+        cut.down[1].store(true, Ordering::Relaxed);
+        drop(state);
+        driving.join().unwrap()
+    });
+    assert_eq!(
+        (driven.done.operations, driven.done.not_found),
+        (3_000, 0),
+        "{:?}",
+        driven.done
+    );
+    assert!(cluster.refused.load(Ordering::Relaxed) > 0);
+    // It is asked once for each slot: half of a thousand.
+    assert!(cluster.refused.load(Ordering::Relaxed) < 600);
+    driven.nothing_is_lost();
+    cluster.down.iter().for_each(|down| down.store(true, Ordering::Relaxed));
+    cluster.refused.store(0, Ordering::Relaxed);
+    order.stop.operations = Some(20);
+    let done = drive(&order, 1).done;
+    assert_eq!((done.operations, done.errors_by_kind["unavailable"]), (0, 20));
+    assert_eq!(cluster.refused.load(Ordering::Relaxed), 40);
 }
 
 #[test]

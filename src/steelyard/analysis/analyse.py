@@ -76,8 +76,10 @@ def _further(context: Context, response: str) -> Results:
     study, within = context.study, Within(seconds=context.within.seconds)
     names = tuple(name for name in study.analysis.every_response if name != response)
     analysis = study.analysis.model_copy(update={"response": response, "responses": names, "objective": ""})
+    # The question is that of the main response.
+    unasked = study.study.model_copy(update={"question": ""})
     own = Context(
-        context.whole, study.model_copy(update={"analysis": analysis}), seed=context.seed,
+        context.whole, study.model_copy(update={"analysis": analysis, "study": unasked}), seed=context.seed,
         statistics=statistics.every(), records=context.records, within=within, floors=context.floors,
     )  # fmt: skip
     results = _results(own)

@@ -227,9 +227,9 @@ class Cluster:
 
     async def read_clocks(self) -> dict[str, clocks.Reading]:
         """Clocks of the nodes that have one of their own; times from them are corrected by this reading from now on.
-        Raises ClockError."""
+        Raises ClockError, and ProbeError where probes began again, as a clock was set."""
         readings = await clocks.read(self.reachable)
-        self.readings.offsets_s = {node: reading.offset_s for node, reading in readings.items()}
+        await self.readings.correct_by({node: reading.offset_s for node, reading in readings.items()})
         return readings
 
     def _on_our_clock(self, on_record: Callable[[str, Record], None]) -> Callable[[str, Record], None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import tempfile
 import time
@@ -15,6 +16,7 @@ from typing import NoReturn
 from steelyard.events.base import Watcher
 from steelyard.events.shown import Sampled
 from steelyard.format import listed
+from steelyard.lab import clocks
 from steelyard.lab.silence import SILENCE_S, Hearing
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Sample
@@ -34,6 +36,8 @@ EXIT_TIMEOUT_S = 2.0
 STDERR_BYTES = 2000
 """Length of a probe's last words that is kept."""
 STDERR_LINES = 3
+CLOCK_SET_S = 0.1
+"""Jump of a clock that is no gradual correction."""
 NOTHING_WRITTEN = " (nothing on its standard error)"
 
 Instrument = tuple[str, str]
@@ -60,6 +64,17 @@ class Readings:
     """Instruments of nodes that leave: nothing more is expected of them."""
     processes: ProbeProcesses = field(init=False)
     """The running commands."""
+    corrected: clocks.Moment = field(default_factory=clocks.now)
+    """When the offsets became those that are in force."""
+
+    async def correct_by(self, offsets_s: Mapping[str, float]) -> None:
+        """Correct times by these offsets from now on. Commands begin again if a clock was set since they were read
+        before: each goes on by the time at which it was started. Raises ProbeError."""
+        before_s, self.offsets_s = self.offsets_s, offsets_s
+        before, self.corrected = self.corrected, clocks.now()
+        moved_s = [offset_s - before_s.get(node, offset_s) for node, offset_s in offsets_s.items()]
+        if any(abs(by_s) > CLOCK_SET_S for by_s in (*moved_s, before.until(self.corrected).step_s)):
+            await self.processes.begin_again()
 
     def on_our_clock(self, samples: Iterable[Sample], where: str) -> list[Sample]:
         """Samples with their times on the conductor's clock; `where`: the node whose clock they are by."""
@@ -139,6 +154,11 @@ class _Running:
     """Set by its first line, and when it has failed."""
 
     @property
+    def instruments(self) -> set[Instrument]:
+        """What its readings are of."""
+        return {(self.probe.name, node) for node in self.placement.speaks_of}
+
+    @property
     def clock(self) -> str:
         """The node whose clock its readings are by; empty for the conductor's."""
         return self.placement.on.name if self.placement.on else ""
@@ -187,6 +207,8 @@ class ProbeProcesses:
         self._folder = folder
         self._first_reading_s = first_reading_s
         self._running: list[tuple[_Running, asyncio.Task[None]]] = []
+        self._numbers = itertools.count()
+        """Of commands."""
         self._nodes: dict[str, Node] = {}
         """Nodes that take commands, by name."""
 
@@ -195,20 +217,32 @@ class ProbeProcesses:
     ) -> None:
         """Start the commands of the wanted probes that read these nodes, each command those of one group, and return
         when each has given its first line. Raises ProbeError."""
-        begun = []
         self._nodes |= {each.node.name: each.node for group in groups for each in group if each.node.commands}
-        for probe, placement in (one for each in self._probes if wanted(each) for one in self._placed(each, groups)):
-            last_words = self._folder / f"{len(self._running)}.stderr"
+        await self._start(one for each in self._probes if wanted(each) for one in self._placed(each, groups))
+
+    async def begin_again(self) -> None:
+        """End the commands that run, and start them anew: they keep the time of when they were started, which is
+        another once a clock was set. Raises ProbeError."""
+        gone = set(self._readings.gone)
+        running = [one for one, _ in self._running if not gone.issuperset(one.instruments)]
+        await self.end()
+        await self._start((one.probe, one.placement) for one in running)
+        self._readings.gone = gone
+
+    async def _start(self, placed: Iterable[tuple[Probe, Placement]]) -> None:
+        begun = []
+        for probe, placement in placed:
+            last_words = self._folder / f"{next(self._numbers)}.stderr"
             known = cql_credentials() if placement.asks_cluster else {}
             pipe = asyncio.subprocess.PIPE
             process = await spawn(
                 placement.on, placement.argv, stdout=pipe, stderr=last_words, watch=True, variables=known
             )
             self._readings.process_ids.append(process.pid)
-            for node in placement.speaks_of:
-                self._readings.samples.setdefault((probe.name, node), [])
-                self._readings.last_words[probe.name, node] = last_words
             running = _Running(probe, placement, process, last_words)
+            for instrument in running.instruments:
+                self._readings.samples.setdefault(instrument, [])
+                self._readings.last_words[instrument] = last_words
             begun.append(running)
             reader = asyncio.create_task(_read(running, self._readings, self._watcher))
             self._running.append((running, reader))
@@ -241,7 +275,8 @@ class ProbeProcesses:
             for each in self._running
             if (node is None or each[0].placement.speaks_of == (node,)) and wanted(each[0].probe)
         ]
-        gone = {(running.probe.name, of) for running, _ in ending for of in running.placement.speaks_of}
+        self._running = [each for each in self._running if each not in ending]
+        gone = {instrument for running, _ in ending for instrument in running.instruments}
         self._readings.gone |= gone
         # First the readers, to which a command that is ended here would have ended unasked.
         for _, reader in ending:

@@ -60,15 +60,17 @@ def time_of_stat_s(text: str) -> float:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot, None if there is none or it is a zombie. See
+    """Start time of a process in clock ticks since boot, None if there is none or it is a zombie. A killed process
+    whose first thread is a zombie still exists, with its ports, until its other threads have ended. See
     proc_pid_stat(5)."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name in parentheses may hold anything; field 3 (state) follows the last ")", field 22 is the start time.
+    # The name in parentheses may hold anything; field 3 (state) follows the last ")", field 20 is the number of
+    # threads, field 22 the start time.
     fields = text.rpartition(")")[2].split()
-    return None if fields[0] in {"Z", "X"} else int(fields[19])
+    return None if fields[0] in {"Z", "X"} and int(fields[17]) <= 1 else int(fields[19])
 
 
 def most_resident_bytes(pid: int) -> int:

@@ -299,6 +299,13 @@ class SlowsDisks(Protocol):
 
 
 @runtime_checkable
+class OwnClocks(Protocol):
+    """Ability: each database node has a clock of its own, which ends with the lease."""
+
+    own_clocks: bool
+
+
+@runtime_checkable
 class DescribesCpuLimits(Protocol):
     """Ability: names its enforcement of `node.cpus`, which differs between sites."""
 

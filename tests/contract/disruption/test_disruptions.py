@@ -343,6 +343,63 @@ def test_in_a_ring_every_node_sees_a_majority_and_no_two_the_same() -> None:
     assert peers("n1", ["n1", "n2", "n3"], ["n1", "n2", "n3"]) == []
 
 
+REUSED = 100
+LAST_ID = Path("/proc/sys/kernel/ns_last_pid")
+
+
+def born_as(pid: int) -> subprocess.Popen[bytes] | None:
+    """A process of this id; None if another one has it."""
+    while not Path(f"/proc/{pid}").exists():
+        LAST_ID.write_text(str(pid - 1))
+        process = subprocess.Popen(["sleep", "600"])
+        if process.pid == pid:
+            return process
+        process.kill()
+        process.wait()
+    return None
+
+
+@pytest.mark.root
+def test_processes_with_the_ids_of_paused_ones_are_never_signalled() -> None:
+    """Whether a pause is let go or its holder is killed."""
+    if not LAST_ID.exists():
+        pytest.skip("this kernel does not let anybody choose the next process id")
+    program, pipe = str(agent.find()), subprocess.PIPE
+    former = [subprocess.Popen(["sleep", "600"]) for _ in range(REUSED)]
+    ids = [f"--pid={process.pid}" for process in former]
+    identified = subprocess.run([program, "disrupt", "identify", *ids], stdout=pipe, check=True).stdout
+    named = json.loads(identified)
+    words = [program, "disrupt", "pause", "--lease", LEASE, "--for-s", "600"]
+    words += ["--boot-id", named["boot_id"], "--process"]
+    holders = [subprocess.Popen([*words, process], stdin=pipe, stdout=pipe) for process in named["processes"]]
+    later: list[subprocess.Popen[bytes]] = []
+    try:
+        for holder in holders:
+            assert holder.stdout is not None
+            assert b"began" in holder.stdout.readline()
+        for process in former:
+            process.kill()
+            process.wait()
+        later += filter(None, (born_as(process.pid) for process in former))
+        for process in later:
+            process.send_signal(signal.SIGSTOP)
+        for number, holder in enumerate(holders):
+            if number % 2:
+                holder.kill()
+            holder.communicate()
+        deadline_s = time.monotonic() + 60
+        while left():
+            assert time.monotonic() < deadline_s
+            time.sleep(0.1)
+        assert len(later) > REUSED / 2
+        stats = [Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8") for process in later]
+        assert {stat.rpartition(")")[2].split()[0] for stat in stats} == {"T"}
+    finally:
+        for process in (*former, *holders, *later):
+            process.kill()
+            process.wait()
+
+
 @pytest.mark.parametrize("task", ["compaction", "cleanup", "repair", "flush"])
 def test_maintenance_is_asked_of_the_targets_and_ends_in_its_time(tmp_path: Path, task: str) -> None:
     nodes, system = members(tmp_path, 3), SleepingServers()

@@ -136,6 +136,30 @@ def test_nodes_come_and_go(tmp_path: Path) -> None:
     asyncio.run(come_and_go())
 
 
+def test_commands_begin_again_once_a_clock_was_set(tmp_path: Path) -> None:
+    """On a node or here: each goes on by the time at which it was started."""
+
+    async def begin_again() -> None:
+        watched = [Watched(node(name, tmp_path)) for name in ("n1", "n2")]
+        async with watching([Ticking()], watched, Silent(), {"n1": 1.0}, alone=True) as readings:
+            readings.let_go("n2")
+            await readings.processes.end("n2")
+            (first,) = readings.process_ids
+            await readings.correct_by({"n1": 1.05})
+            assert readings.process_ids == [first]
+            await readings.correct_by({"n1": -2.0})
+            (second,) = readings.process_ids
+            readings.corrected = replace(readings.corrected, wall_s=readings.corrected.wall_s - 1)
+            await readings.correct_by({"n1": -2.0})
+            (third,) = readings.process_ids
+            assert len({first, second, third}) == 3
+            assert readings.gone == {("meter", "n2")}
+            await readings.reach(readings.samples["meter", "n1"][-1].t_s, 10.0)
+            assert readings.failure is None
+
+    asyncio.run(begin_again())
+
+
 class ReadFrom(Ticking):
     """The same on one node for all, which says so by its value."""
 

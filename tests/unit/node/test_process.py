@@ -6,7 +6,9 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -36,3 +38,30 @@ def test_a_process_that_ended_is_gone_before_it_is_waited_for(child: subprocess.
     os.kill(child.pid, signal.SIGKILL)
     assert asyncio.run(kept.gone(server, 5.0))
     server.signal(signal.SIGTERM)
+
+
+FIRST_THREAD_ENDS = """
+import ctypes, socket, threading, time
+listening = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=time.sleep, args=(60,)).start()
+print(listening.getsockname()[1], flush=True)
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_whose_first_thread_has_ended_still_exists() -> None:
+    with subprocess.Popen([sys.executable, "-c", FIRST_THREAD_ENDS], stdout=subprocess.PIPE) as started:
+        try:
+            assert started.stdout is not None
+            assert int(started.stdout.readline()) > 0
+            server = KnownProcess(started.pid, start_ticks(started.pid) or 0)
+            stat = Path(f"/proc/{started.pid}/stat")
+            for _ in range(500):
+                if ") Z " in (text := stat.read_text(encoding="utf-8")):
+                    break
+                asyncio.run(asyncio.sleep(0.01))
+            assert ") Z " in text
+            assert server.alive, "its port is still taken"
+        finally:
+            started.kill()
+        assert asyncio.run(kept.gone(server, 5.0))

@@ -5,6 +5,7 @@
 //! the kernel undoes at the end of a process (threads, memory, a file without a name) needs no more than that end.
 
 mod act;
+mod clock;
 mod disk_full;
 mod disk_slow;
 mod filter;
@@ -53,6 +54,8 @@ enum Action {
     DiskFull(disk_full::Arguments),
     /// Throttle a disk.
     DiskSlow(disk_slow::Arguments),
+    /// Set this node's clock.
+    Clock(clock::Arguments),
     /// Drop packets between this node and others: all, or some.
     #[command(visible_alias = "packet")]
     Partition(partition::Arguments),
@@ -86,6 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Action::StressMemory(arguments) => hold(&arguments.held, stress::Memory::of(arguments)?),
         Action::DiskFull(arguments) => hold(&arguments.held, disk_full::DiskFull::of(arguments)?),
         Action::DiskSlow(arguments) => hold(&arguments.held, disk_slow::DiskSlow::of(arguments)?),
+        Action::Clock(arguments) => hold(&arguments.held, clock::Clock::of(arguments)?),
         Action::Partition(arguments) => hold(&arguments.held, partition::Partition::of(arguments)?),
         Action::Identify { pid } => identify(pid),
         Action::Heal { lease } => Ok(heal(lease)?),

@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustix::process::{Signal, geteuid};
 use serde::{Deserialize, Serialize};
 
+use super::clock::Ahead;
 use super::filter;
 use super::kernel_file::KernelFile;
 use crate::atomic_file::{self, PRIVATE};
@@ -34,6 +35,8 @@ pub(super) enum Undo {
     Rejoin { network: u64 },
     /// A text in a file of the kernel that throttles disks.
     Write { write: KernelFile },
+    /// The wall clock is so much ahead of the time since the boot.
+    SetClock { ahead: Ahead },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,8 +114,12 @@ impl Record {
             self.holder.signal(Signal::KILL)?;
             // Only then does it record, and stop, no more.
             within(END, || !self.holder.alive());
-            let newest = Self::read(&self.path).ok().flatten();
-            newest.as_ref().unwrap_or(self).undone()?;
+            match Self::read(&self.path) {
+                // It was undone meanwhile.
+                Ok(None) => return Ok(()),
+                Ok(Some(newest)) => newest.undone()?,
+                Err(_) => self.undone()?,
+            }
         }
         self.remove()
     }
@@ -126,6 +133,7 @@ impl Record {
                 Undo::Continue { process } => process.signal(Signal::CONT),
                 Undo::Rejoin { network } => filter::remove(*network, &self.table()),
                 Undo::Write { write } => write.write_back(),
+                Undo::SetClock { ahead } => ahead.set(),
             })
             .collect();
         outcomes.into_iter().collect()
@@ -142,7 +150,18 @@ impl Record {
 /// The records of a lease on this node; of an id that names no file there are none, and none in a folder that is not this
 /// user's, which another one may have put there.
 pub(super) fn of_lease(lease: &str) -> io::Result<Vec<PathBuf>> {
-    let (prefix, folder) = (format!("{lease}."), folder());
+    begin_with(&format!("{lease}."))
+}
+
+/// The records on this node of this boot that can be read.
+pub(super) fn of_this_boot() -> io::Result<Vec<Record>> {
+    let read = |path: PathBuf| Record::read(&path).ok().flatten();
+    let records = begin_with("")?.into_iter().filter_map(read);
+    Ok(records.filter(|record| record.boot_id == boot_id()).collect())
+}
+
+fn begin_with(prefix: &str) -> io::Result<Vec<PathBuf>> {
+    let folder = folder();
     if fs::symlink_metadata(&folder).is_ok_and(|found| ours(&found, &folder).is_err()) {
         return Ok(Vec::new());
     }
@@ -150,13 +169,13 @@ pub(super) fn of_lease(lease: &str) -> io::Result<Vec<PathBuf>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
     };
-    let of_lease = |path: &PathBuf| {
+    let is_record = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(&prefix) && name.ends_with(".json"))
+        name.is_some_and(|name| name.starts_with(prefix) && name.ends_with(".json"))
     };
     Ok(entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(of_lease)
+        .filter(is_record)
         .collect())
 }
 
@@ -197,12 +216,14 @@ mod tests {
             Undo::Continue { process },
             Undo::Rejoin { network: 4 },
             Undo::Write { write },
+            serde_json::from_str(r#"{"word":"set-clock","ahead":{"nanoseconds":1700000000123456789}}"#).unwrap(),
         ];
         let record = Record::new("test-record", undo).unwrap();
         record.write().unwrap();
         assert_eq!(Record::read(record.path()).unwrap().unwrap(), record);
         assert_eq!(of_lease("test-record").unwrap(), [record.path()]);
         assert_eq!(of_lease("test-recor").unwrap(), Vec::<PathBuf>::new());
+        assert!(of_this_boot().unwrap().contains(&record));
         assert_eq!(fs::metadata(record.path()).unwrap().permissions().mode() & 0o777, 0o600);
         fs::set_permissions(record.path(), fs::Permissions::from_mode(0o620)).unwrap();
         assert!(Record::read(record.path()).is_err());
@@ -223,6 +244,8 @@ mod tests {
             r#"{"word":"rejoin","network":4,"table":"filter"}"#,
             r#"{"word":"rejoin","network":"eth0"}"#,
             r#"{"word":"write","write":{"file":"/sys/class/bdi/7:3/max_ratio"}}"#,
+            r#"{"word":"set-clock"}"#,
+            r#"{"word":"set-clock","ahead":{"nanoseconds":1e99}}"#,
             r#"{"word":"write","write":{"file":"/sys/class/bdi/7:3/max_ratio","text":"1","mode":"600"}}"#,
         ] {
             assert!(serde_json::from_str::<Undo>(refused).is_err(), "{refused}");

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use super::record::Record;
 
 const POLL: Duration = Duration::from_millis(200);
+/// How often it tries to heal what cannot be healed at the moment.
+const TRIES: u32 = 10;
 const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// Returns once the watchdog runs.
@@ -59,6 +61,12 @@ pub(super) fn run(path: &Path, limit: Duration) -> io::Result<()> {
             Ok(None) => return Ok(()),
             Err(_) => {}
         }
+    }
+    for _ in 1..TRIES {
+        if record.heal().is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(POLL);
     }
     record.heal()
 }

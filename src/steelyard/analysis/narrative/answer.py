@@ -125,10 +125,11 @@ def _of_fraction(results: Results) -> list[str]:
 
 
 def _nothing(question: str, results: Results) -> str:
-    asked = f" to “{question}”" if question else ""
+    label = label_of(results.response)
+    lead = f"There is no answer to “{question}” yet" if question else capital(label)
     without = {one.reason: one.trials for one in results.of(Exclusion)}
     valid, q = without.get(TOO_FEW_REASON, 0), responses.of(results.response).percentile
-    why = "without a value"
+    why = f"without a value of {label}" if question else "without a value"
     if valid and q is not None:
         had = [one.max.value for one in results.of(Summary) if one.response == "operations" and one.max is not None]
         most = f", and no trial had more than {max(had):,.0f}" if had else ""
@@ -136,8 +137,8 @@ def _nothing(question: str, results: Results) -> str:
     valid += without.get(NO_VALUE_REASON, 0)
     trials = count(results.trials, "trial")
     if not valid:
-        return f"There is no answer{asked} yet: none of {trials} is valid."
-    return f"There is no answer{asked} yet: {valid} of {trials} {'is' if valid == 1 else 'are'} valid, but {why}."
+        return f"{lead}: none of {trials} is valid."
+    return f"{lead}: {valid} of {trials} {'is' if valid == 1 else 'are'} valid, but {why}."
 
 
 def _place(results: Results) -> str:

@@ -55,6 +55,7 @@ class VmSite:
     patience = Patience(lease_s=1800.0, release_s=180.0, inspect_s=300.0, first_reading_s=60.0)
     """Once, an image is built; emulated machines boot slowly."""
     shares = frozenset({"cpu", "memory", "disk"})
+    own_clocks = True
 
     def __init__(
         self,
