@@ -38,8 +38,8 @@ KNOWN_AS_ELSE = {
     ("lab/trial.py", "agent"),
 }  # fmt: skip
 """File and string: what has the name of a plug-in, and may."""
-ORDINARY = {"none", "simple", "step", "threshold"}
-"""Names of policies that are words for other things as well."""
+ORDINARY = {"none", "simple", "step", "threshold", "clock"}
+"""Names of plug-ins that are words for other things as well."""
 
 
 def strings(path: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ from steelyard.system.base import System
 
 
 class Settings(Value):
-    """How wrong they are."""
+    """Error of the clocks."""
 
     offset_s: float = Field(default=60.0, ge=-86_400, le=86_400)
     """By how much the clock of each target is set forward, s; less than 0: back. At the end it is set right."""
@@ -27,7 +27,7 @@ class Clock:
         self._offset_s = settings.offset_s
 
     def refusal(self, settings: TrialSettings, system: System, site: Site) -> str:
-        """Where a clock is somebody else's, too."""
+        """Where clocks do not end with the lease, and where none is wrong."""
         del settings, system
         if not isinstance(site, OwnClocks):
             return f"site {site.name} lends no clocks that end with the lease; site vm does"

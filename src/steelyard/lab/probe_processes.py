@@ -155,7 +155,7 @@ class _Running:
 
     @property
     def instruments(self) -> set[Instrument]:
-        """What its readings are of."""
+        """Subjects of its readings."""
         return {(self.probe.name, node) for node in self.placement.speaks_of}
 
     @property
@@ -221,7 +221,7 @@ class ProbeProcesses:
         await self._start(one for each in self._probes if wanted(each) for one in self._placed(each, groups))
 
     async def begin_again(self) -> None:
-        """End the commands that run, and start them anew: they keep the time of when they were started, which is
+        """End the commands that run, and start new ones: each keeps the time of when it was started, which is
         another once a clock was set. Raises ProbeError."""
         gone = set(self._readings.gone)
         running = [one for one, _ in self._running if not gone.issuperset(one.instruments)]

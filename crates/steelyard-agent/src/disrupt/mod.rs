@@ -5,6 +5,7 @@
 //! the kernel undoes at the end of a process (threads, memory, a file without a name) needs no more than that end.
 
 mod act;
+mod ahead;
 mod clock;
 mod disk_full;
 mod disk_slow;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::process::{Signal, geteuid};
 use serde::{Deserialize, Serialize};
 
-use super::clock::Ahead;
+use super::ahead::Ahead;
 use super::filter;
 use super::kernel_file::KernelFile;
 use crate::atomic_file::{self, PRIVATE};
