@@ -30,7 +30,7 @@ class Clock:
         """Where clocks do not end with the lease, and where none is wrong."""
         del settings, system
         if not isinstance(site, OwnClocks):
-            return f"site {site.name} lends no clocks that end with the lease; site vm does"
+            return f"nodes of site {site.name} have the clock of their machine; each node of site vm has its own"
         return "" if self._offset_s else "no clock is wrong: disruption.offset_s above or below 0"
 
     async def hold(self, stage: Stage) -> None:

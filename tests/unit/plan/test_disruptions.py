@@ -57,7 +57,7 @@ EXISTING = {"system": {"name": "cassandra", "managed": False, "contact_points": 
         ),
         ({"name": "stress-cpu", "threads": 16}, {"node": {"cpus": 0.5}}, "disruption.name", "at most 8"),
         ({"name": "compaction"}, {}, "disruption.name", "has no compaction"),
-        ({"name": "clock"}, {}, "disruption.name", "site local lends no clocks that end with the lease"),
+        ({"name": "clock"}, {}, "disruption.name", "nodes of site local have the clock of their machine"),
         ({"name": "clock", "offset_s": 0}, {"site": {"name": "vm"}}, "disruption.name", "no clock is wrong"),
         ({"name": "packet"}, {"site": {"name": "local", "mode": "namespaces"}}, "disruption.name", "no packet is lost"),
         (
