@@ -32,7 +32,17 @@ from steelyard.judging.disruptions import marked_s
 from steelyard.judging.membership import sizes
 from steelyard.model.activity import HEALED
 from steelyard.model.histogram import Bucket, total
-from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, POPULATE, SEARCH_SETTLE, WARM_UP, LoadPhase, Offered
+from steelyard.model.load import (
+    CAPACITY,
+    CAPACITY_WARM_UP,
+    POPULATE,
+    READ_AGAIN,
+    READ_BACK,
+    SEARCH_SETTLE,
+    WARM_UP,
+    LoadPhase,
+    Offered,
+)
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import BEYOND, midpoint_ms, quantiles_by_group, quantiles_ns, supported
 from steelyard.model.search import Search
@@ -70,7 +80,7 @@ BOOKKEEPING: Final = frozenset(
 )
 """Events of the journal that say nothing about the system under test, or whose bands are drawn from the sealed
 record."""
-NOT_DRAWN: Final = (POPULATE, CAPACITY, CAPACITY_WARM_UP)
+NOT_DRAWN: Final = (POPULATE, CAPACITY, CAPACITY_WARM_UP, READ_BACK, READ_AGAIN)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.trials import Point
 from steelyard.model.activity import Activity, Disrupted, Mark
-from steelyard.model.load import Load
+from steelyard.model.load import READ_AGAIN, READ_BACK, Load
 from steelyard.model.search import Search
 from steelyard.model.search import Window as SearchWindow
 from steelyard.model.trial import TrialRecord
@@ -263,9 +263,12 @@ def test_marks_of_a_disruption_are_drawn_and_listed() -> None:
     at_s = {"began": 12.1, "healed": 17.2, "recovered": 17.9}
     marks = tuple(Mark(name=name, node="n2", t_s=BEGUN_S + t_s) for name, t_s in at_s.items())
     held = Disrupted(nodes=("n2",), cause="pause of one for 5 s", begun_s=BEGUN_S + 12, marks=marks, outcome="done")
-    rows = intervals([(float(second), "ok", 1, 1500) for second in range(30)])
+    load = intervals([(float(second), "ok", 1, 1500) for second in range(30)])
+    # Values that are read back afterwards are no operations of the load.
+    rows = pl.concat([load, *(intervals([(31.0, "ok", 1, 9000)], phase=phase) for phase in (READ_BACK, READ_AGAIN))])
     found = time_courses.timeline(record().model_copy(update={"disruptions": (held,)}), rows)
     assert found is not None
+    assert (found.seconds, sum(window.operations for window in found.windows)) == (30.0, 45_000)
     assert [(one.name, one.from_s, round(one.to_s, 3)) for one in found.phases] == [("pause of one for 5 s", 12, 17.2)]
     assert [(round(time_s, 3), name) for time_s, name in found.events] == [
         (time_s, f"{name} n2") for name, time_s in at_s.items()
