@@ -56,3 +56,11 @@ def test_valid_trials_without_a_percentile_are_not_called_invalid():
         "There is no answer to “How does execution time change with nodes?” yet: 6 of 6 trials are valid, but this "
         "percentile needs 1,000 operations per trial, and no trial had more than 300."
     )
+    asked = study(
+        factors={"nodes": (1, 3)}, analysis={"response": "throughput_per_s", "responses": ["response_ms_p99"]}
+    )
+    (further,) = analyse(records, asked, seed=1).further
+    assert further.answer[0] == (
+        "99th percentile of response time: 6 of 6 trials are valid, but this percentile needs 1,000 operations per "
+        "trial, and no trial had more than 300."
+    )
