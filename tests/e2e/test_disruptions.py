@@ -90,7 +90,7 @@ def test_a_pause_of_all_costs_what_a_planted_stall_costs(laboratory: Laboratory,
     assert lost["noop"] < 100
     assert by_name["pause"].measures["availability_percent"] == pytest.approx(100 * (1 - FOR_S / lasts_s), abs=5)
     # Other programs may keep the rest of the load from five good seconds on end: then it is censored.
-    assert by_name["pause"].measures.get("outage_s", FOR_S) > FOR_S - 1
+    assert by_name["pause"].measures.get("degraded_s", FOR_S) > FOR_S - 1
     held = by_name["pause"].disruptions[0]
     assert held.nodes == ("n1", "n2", "n3")
     began, healed = (max(mark.t_s for mark in held.marks if mark.name == name) for name in ("began", "healed"))

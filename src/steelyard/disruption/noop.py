@@ -10,7 +10,7 @@ from steelyard.model.value import Value
 
 
 class Settings(Value):
-    """Disruption `noop` has no settings."""
+    """No settings."""
 
 
 class Noop:

@@ -27,6 +27,9 @@ GOOD_S: Final = 5
 """Good seconds on end after which a cluster has recovered."""
 SLOWER: Final = 2.0
 """A good second has a mean response time up to this multiple of the median before, or up to the highest before."""
+LEAST_SLOWER_MS: Final = 1.0
+"""A second is good, too, if its mean response time is at most this above the median before: where answers take less
+than a millisecond, other programs alone make them several times slower."""
 NOTICED: Final = 0.5
 """Share of the throughput before below which clients notice a disruption."""
 MS_PER_S: Final = 1000.0
@@ -100,7 +103,7 @@ def disruption_measures(record: TrialRecord, intervals: Iterable[Interval]) -> d
     begins = [_began_s(activity) - zero_s for activity in record.disruptions]
     first_s = min(begins, default=math.inf)
     good = _good(seconds, available, first_s)
-    names = ("detection_s", "seen_down_s", "recovery_s", "outage_s", "relapse_s")
+    names = ("detection_s", "seen_down_s", "recovery_s", "outage_s", "degraded_s", "relapse_s")
     times: dict[str, list[float | None]] = {name: [] for name in names}
     settled_s: float | None = None
     for activity, begun_s, until_s in zip(record.disruptions, begins, [*begins[1:], math.inf], strict=False):
@@ -112,7 +115,8 @@ def disruption_measures(record: TrialRecord, intervals: Iterable[Interval]) -> d
         seen_s = marked_s(activity, SEEN_DOWN)
         times["seen_down_s"].append(None if seen_s is None else max(0.0, seen_s - zero_s - begun_s))
         times["recovery_s"].append(recovery_s)
-        times["outage_s"].append(None if healed_s is None else _outage_s(good[:until], begun_s, healed_s - zero_s))
+        for name, series in (("outage_s", available), ("degraded_s", good)):
+            times[name].append(None if healed_s is None else _back_s(series[:until], begun_s, healed_s - zero_s))
         later = [] if settled_s is None else good[math.ceil(settled_s) : until]
         times["relapse_s"].append(None if settled_s is None else float(later.count(False)))
     for name, each in times.items():
@@ -153,7 +157,8 @@ def _good(seconds: Seconds, available: Sequence[bool], first_s: float) -> list[b
     before = _before(seconds.response_ms_mean, first_s)
     if not before:
         return []
-    most_ms = max(SLOWER * statistics.median(before), *before)
+    usual_ms = statistics.median(before)
+    most_ms = max(SLOWER * usual_ms, usual_ms + LEAST_SLOWER_MS, *before)
     return [there and seconds.response_ms_mean[second] <= most_ms for second, there in enumerate(available)]
 
 
@@ -176,7 +181,7 @@ def _recovery_s(good: Sequence[bool], healed_s: float) -> float | None:
     return None if back is None else max(0.0, back - healed_s)
 
 
-def _outage_s(good: Sequence[bool], begun_s: float, healed_s: float) -> float | None:
+def _back_s(good: Sequence[bool], begun_s: float, healed_s: float) -> float | None:
     """Seconds from the beginning of a disruption to the first of GOOD_S good seconds on end after the last bad one
     before its end; 0 if none was bad."""
     first = max(0, math.floor(begun_s))

@@ -104,7 +104,7 @@ def test_a_planted_loss_is_found() -> None:
     found = disruption_measures(trial(disrupted()), failing)
     assert found["availability_percent"] == pytest.approx(100 * (1 - 20 / LENGTH_S), abs=0.01)
     assert (found["detection_s"], found["recovery_s"], found["relapse_s"]) == (0, 0, 0)
-    assert found["outage_s"] == 20
+    assert (found["outage_s"], found["degraded_s"]) == (20, 20)
     assert found["lost_operations"] == pytest.approx(20 * 300, rel=0.001)
     assert found["ambiguous_operations"] == 0
 
@@ -126,8 +126,15 @@ def test_a_slow_recovery_and_a_relapse_are_counted() -> None:
     found = disruption_measures(trial(disrupted()), course(of_second))
     assert found["availability_percent"] == 100
     assert "detection_s" not in found, "nothing failed"
-    assert (found["recovery_s"], found["relapse_s"], found["outage_s"]) == (6, 3, 26)
+    assert (found["recovery_s"], found["relapse_s"], found["outage_s"], found["degraded_s"]) == (6, 3, 0, 26)
     assert found["excess_response_ms_s"] == pytest.approx(26 * 195, rel=0.01)
+
+
+@pytest.mark.parametrize(("slow_ms", "degraded_s"), [(1.1, 0), (1.4, 20)])
+def test_answers_that_are_slower_by_less_than_a_millisecond_are_as_good(slow_ms: float, degraded_s: float) -> None:
+    slower = course(lambda s: [answers(900, slow_ms if 60 <= s < 80 else 0.2)])
+    found = disruption_measures(trial(disrupted()), slower)
+    assert (found["outage_s"], found["degraded_s"]) == (0, degraded_s)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +152,7 @@ def test_service_is_back_after_the_last_bad_second_of_a_disruption(
 ) -> None:
     failing = course(lambda s: [answers(600), answers(300, 0.1, "connection" if s in bad else "ok")])
     found = disruption_measures(trial(disrupted(begun_s, healed_s)), failing)
-    assert found["outage_s"] == pytest.approx(outage_s)
+    assert (found["outage_s"], found["degraded_s"]) == (pytest.approx(outage_s), pytest.approx(outage_s))
 
 
 def test_operations_that_were_never_sent_were_due_last() -> None:
@@ -166,7 +173,7 @@ def test_a_recovery_that_the_end_of_the_load_cuts_off_is_no_number() -> None:
         return disruption_measures(trial(disrupted()), course(lambda s: [answers(0 if 60 <= s < at_s else 900)]))
 
     assert (recovers(145)["recovery_s"], recovers(145)["outage_s"]) == (65, 85)
-    assert not {"recovery_s", "relapse_s", "outage_s"} & recovers(147).keys()
+    assert not {"recovery_s", "relapse_s", "outage_s", "degraded_s"} & recovers(147).keys()
 
 
 def test_what_did_not_happen_has_no_value() -> None:
@@ -203,7 +210,7 @@ def test_in_undisturbed_trials_nothing_is_found() -> None:
         noise = course(lambda _, drawn=drawn: [answers(drawn.gauss(900, 30), max(1.0, drawn.gauss(5, 0.5)))])
         found = disruption_measures(trial(disrupted()), noise)
         assert (found["availability_percent"], found["recovery_s"], found["relapse_s"]) == (100, 0, 0)
-        assert found["outage_s"] == 0
+        assert (found["outage_s"], found["degraded_s"]) == (0, 0)
         assert "detection_s" not in found
 
 

@@ -32,26 +32,30 @@ RESPONSES = (
         f"logs say; none if one of them did not. {IF_ALL}"),
     _of("recovery_s", "recovery time", "s", 205,
         "From the end of a disruption to the first of 5 seconds on end that were available, with a mean response time "
-        "up to twice the median before the first disruption, or up to the highest before it. It has no value if the "
-        "load, or the time to the next disruption, ended first: it is censored, and longer than what was watched. "
-        f"{WHOLE} {IF_ALL}"),
-    _of("outage_s", "time until service is back", "s", 209,
+        "up to twice the median before the first disruption, up to 1 ms above it, or up to the highest before. It has "
+        "no value if the load, or the time to the next disruption, ended first: it is censored, and longer than what "
+        f"was watched. {WHOLE} {IF_ALL}"),
+    _of("outage_s", "time until clients are answered", "s", 209,
+        "From the beginning of a disruption to the first of 5 available seconds on end after the last before its end "
+        "that was not, however slow the answers are; 0 if all were. What goes wrong only after its end is in the "
+        f"recovery time. Censored as the recovery time is. {WHOLE} {IF_ALL}"),
+    _of("degraded_s", "time until service is as before", "s", 210,
         "From the beginning of a disruption to the first of 5 good seconds on end (as of the recovery time) after the "
-        "last bad second before its end; 0 if none was bad. What goes wrong only after its end is in the recovery "
-        f"time. Censored as the recovery time is. {WHOLE} {IF_ALL}"),
+        "last bad second before its end; 0 if none was bad. Censored as the recovery time is. "
+        f"{WHOLE} {IF_ALL}"),
     _of("relapse_s", "seconds lost after recovery", "s", 206,
         "Seconds after the recovery and before the next disruption that were not as good: not 0 if a cluster flaps. "
         f"{WHOLE} {IF_ALL}"),
     _of("ambiguous_operations", "ambiguous operations", "operations", 207,
         "Operations that timed out, of which clients do not know whether they took effect. Operations in flight "
         "on a connection that broke, whose effect is not known either, count as errors only."),
-    _of("lost_writes", "acknowledged writes lost", "values", 210,
+    _of("lost_writes", "acknowledged writes lost", "values", 211,
         "Values (one field of one row) of which the last acknowledged write was not there after the load: neither it, "
         "nor one that overlapped with it or ended in an error. Every value that the load had written was read, and "
         f"those that were not right again 10 s later; only what was wrong both times counts. {BACK}"),
-    _of("stale_values", "values wrong at first", "values", 211,
+    _of("stale_values", "values wrong at first", "values", 212,
         f"Values of which the same was so when they were first read, right after the load. {BACK}"),
-    _of("values_read_back", "values read back", "values", 212,
+    _of("values_read_back", "values read back", "values", 213,
         "Values that were read after the load: of each a write was acknowledged. Readings that failed are among them. "
         f"{BACK}"),
 )  # fmt: skip
