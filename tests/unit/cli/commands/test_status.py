@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.cli.commands import status as status_command
 from steelyard.cli.commands.status import status
 from steelyard.cli.commands.verify import verify
 from steelyard.events.base import Kept
@@ -25,7 +26,7 @@ from steelyard.progress.session_state import writer_of
 from steelyard.progress.state import AwaitedQuiet, Live
 from steelyard.store import Store, StoreWriter, journal
 from tests.unit.cli.screen import printed
-from tests.unit.serve.stores import FAULT, VOIDED, a_record, write
+from tests.unit.serve.stores import FAULT, VOIDED, a_plan, a_record, write
 
 
 def steal(measured: float, detail: str) -> Reason:
@@ -186,3 +187,16 @@ def test_attempts_that_were_judged_by_other_limits_are_told(tmp_path: Path) -> N
     told = printed(lambda: verify(folder), 400).out
     assert f"limits were changed in mid-study: {sentence}" in told
     assert "quiet_wait" not in told
+
+
+def test_of_many_attempts_only_the_checks_that_were_not_made_are_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loose = Limits(background_cpu_fraction=0.95)
+    records = [a_record(place).model_copy(update={"limits": loose}) for place in range(len(a_plan().trials))]
+    folder = write(tmp_path / "s", records)
+    assert "The cluster is simulated" in printed(lambda: status(folder), 200).out
+    monkeypatch.setattr(status_command, "MOST_ANALYSED", len(records) - 1)
+    shown = " ".join(printed(lambda: status(folder), 200).out.split())
+    assert f"More may limit it: the report has it, which reads all {len(records)} attempts." in shown
+    assert "The cluster is simulated" not in shown
