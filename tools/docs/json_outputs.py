@@ -15,7 +15,8 @@ from pkgutil import iter_modules
 from typing import Any, Final
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 from steelyard.analysis import statistics
 from steelyard.analysis.cells import ObjectiveVerdict
@@ -31,6 +32,7 @@ from steelyard.lab.leftovers import Found
 from steelyard.model.calibration import Calibration
 from steelyard.model.damage import Damage
 from steelyard.model.estimate import Estimate
+from steelyard.model.field_docs import described
 from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan
 from steelyard.model.study import About
@@ -318,11 +320,15 @@ class TableOfReport(Value):
 
 
 class _AsPrinted(GenerateJsonSchema):
-    """Fields with a default are printed like all others."""
+    """Fields with a default are printed like all others; those of dataclasses have their docstrings, too."""
 
     def field_is_required(self, field: Any, total: bool) -> bool:
         """Whether every output has the field."""
         return True
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        """The schema with the meanings of the fields."""
+        return described(super().dataclass_schema(schema), schema["cls"])
 
 
 def _plain(kind: Any) -> Schema:

@@ -9,6 +9,7 @@ from typing import Final, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from steelyard.model.field_docs import field_docs
 from steelyard.system.cassandra._settings import CassandrasOwn, JvmOption, Settings, TableOption, YamlKey
 from tools.docs.marked import cell, with_parts
 
@@ -21,7 +22,7 @@ def settings() -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- |"
     for name, field in Settings.model_fields.items():
         own = next((note.text for note in field.metadata if isinstance(note, CassandrasOwn)), "")
-        meaning = cell(field.description or "") + _choices(field)
+        meaning = cell(field_docs(Settings).get(name, "")) + _choices(field)
         cells = (f"`{name}`", _default(field), own, _written_to(name, field), meaning)
         yield f"| {' | '.join(cells)} |"
 

@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Union, get_args, ge
 from pydantic.fields import FieldInfo
 
 from steelyard.model.estimate import Estimate
+from steelyard.model.field_docs import field_docs
 from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 
@@ -160,20 +161,19 @@ def meaning(row: type[Value], name: str) -> str:
 
 
 def _columns(row: type[Value], where: str) -> Iterator[TableColumn]:
-    last = getattr(row, "LAST", ())
+    last, docs = getattr(row, "LAST", ()), field_docs(row)
     for name, field in sorted(row.model_fields.items(), key=lambda item: item[0] in last):
         if any(isinstance(marker, Hidden | OfFactors) for marker in field.metadata):
             continue
-        inner = _only_type(field.annotation)
+        inner, meaning = _only_type(field.annotation), " ".join(docs.get(name, "").split())
         if isinstance(inner, type) and issubclass(inner, Value) and inner is not Estimate:
-            yield from _nested(name, inner, field, where)
+            yield from _nested(name, inner, meaning, where)
             continue
-        yield _column(name, field, inner, where)
+        yield _column(name, field, inner, meaning, where)
 
 
-def _column(name: str, field: FieldInfo, inner: Any, where: str) -> TableColumn:
+def _column(name: str, field: FieldInfo, inner: Any, meaning: str, where: str) -> TableColumn:
     marker = next((one for one in field.metadata if isinstance(one, Column)), Column())
-    meaning = " ".join((field.description or "").split())
     if not meaning:
         raise ValueError(f"{where}.{name}: say below the field what the column means")
     kind = _kind(inner, f"{where}.{name}")
@@ -185,11 +185,10 @@ def _column(name: str, field: FieldInfo, inner: Any, where: str) -> TableColumn:
     return TableColumn(name, meaning, kind, read, marker.unit, marker.head, marker.is_p)
 
 
-def _nested(name: str, inner: type[Value], field: FieldInfo, where: str) -> Iterator[TableColumn]:
-    """The columns of a value within the row, with the field's name before theirs."""
-    prefix = " ".join((field.description or "").split()).removesuffix(".")
+def _nested(name: str, inner: type[Value], prefix: str, where: str) -> Iterator[TableColumn]:
+    """The columns of a value within the row, with the field's name and meaning before theirs."""
     for column in _columns(inner, f"{where}.{name}"):
-        meaning = f"{prefix}: {column.meaning[:1].lower()}{column.meaning[1:]}"
+        meaning = f"{prefix.removesuffix('.')}: {column.meaning[:1].lower()}{column.meaning[1:]}"
         read = _inside(name, column.read)
         full, head = f"{name}_{column.name}", f"{name} {column.head}" if column.head else ""
         yield TableColumn(full, meaning, column.kind, read, column.unit, head, column.is_p)

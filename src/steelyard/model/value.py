@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from steelyard.model.field_docs import described
 
 
 class Value(BaseModel):
-    """Frozen value that refuses unknown keys and documents its fields by their docstrings."""
+    """Frozen value that refuses unknown keys and documents its fields by their docstrings, see `field_docs`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """JSON schema whose properties have the fields' docstrings."""
+        made = handler(schema)
+        described(handler.resolve_ref_schema(made), cls)
+        return made
 
 
 class Choice(Value):

@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError, create_model, field_validator, mode
 
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError
+from steelyard.model.field_docs import field_docs
 from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 from steelyard.tomlfile.parse import parsed, text_of
@@ -295,7 +296,7 @@ def settings_model(source: Source) -> type[FileSettings]:
 
 
 def _setting(name: str, default: Any, extra: dict[str, Any], most: int) -> Any:
-    says = File.model_fields[name].description
+    says = field_docs(File)[name]
     return Field(default, json_schema_extra=extra, description=says, ge=0, le=most)
 
 

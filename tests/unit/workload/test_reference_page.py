@@ -7,6 +7,7 @@ import typing
 
 from pydantic.fields import FieldInfo
 
+from steelyard.model.field_docs import field_docs
 from steelyard.workload.ycsb import Settings
 from tests.unit.workload.reference import ROOT
 
@@ -23,7 +24,7 @@ def row(name: str, field: FieldInfo) -> str:
     extra = field.json_schema_extra
     easy = isinstance(extra, dict) and extra["easy"]
     default = "from the order" if field.default is None else str(field.default).lower()
-    says = re.sub(r"\s+", " ", field.description or "")
+    says = re.sub(r"\s+", " ", field_docs(Settings)[name])
     return f"| `{name}` | {default} | {values} | {'easy' if easy else 'hard'} | {says} |"
 
 
