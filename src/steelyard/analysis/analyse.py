@@ -80,7 +80,7 @@ def _further(context: Context, response: str) -> Results:
     unasked = study.study.model_copy(update={"question": ""})
     own = Context(
         context.whole, study.model_copy(update={"analysis": analysis, "study": unasked}), seed=context.seed,
-        statistics=statistics.every(), records=context.records, within=within, floors=context.floors,
+        statistics=statistics.every(), records=context.records, within=within, floors=context.floors, once=context,
     )  # fmt: skip
     results = _results(own)
     rows = {

@@ -130,13 +130,15 @@ class Context:
     def __init__(
         self, frame: TrialFrame, study: Study, *, seed: int, statistics: Sequence[Statistic[Any]] = (),
         records: Sequence[TrialRecord] = (), floors: Floors | None = None, decision: Decision | None = None,
-        within: Within | None = None,
+        within: Within | None = None, once: Context | None = None,
     ) -> None:  # fmt: skip
         """`statistics`: those available through `of`. `within`: None if no data within trials were read. `frame` has
-        its levels in the order by which the response is compared, `whole` in that of the study."""
+        its levels in the order by which the response is compared, `whole` in that of the study. `once`: context of
+        the same trials by another response, which has computed some of it."""
         self.whole, self.frame = frame, frame.compared_by(study.analysis.response)
         self.study, self.records, self.seed = study, records, seed
         self.floors, self.decision, self.within = floors or Floors(), decision, within or Within()
+        self._once: dict[tuple[Any, ...], Any] = {} if once is None else once._once
         self._statistics = {statistic.row: statistic for statistic in statistics}
         self._computed: dict[type[Row], tuple[Row, ...] | None] = {}
 
@@ -180,6 +182,15 @@ class Context:
     def generator(self) -> np.random.Generator:
         """Random generator of a statistic: each starts from the same seed, so statistics do not affect each other."""
         return np.random.default_rng(self.seed)
+
+    def once(self, row: type[AnyRow], response: str, compute: Callable[[], Iterable[AnyRow]]) -> Sequence[AnyRow]:
+        """Rows about a response that are the same whichever response is the main one, but for the order of levels:
+        computed once for all of them."""
+        key = row, response, tuple(self.frame.factors.items())
+        if key not in self._once:
+            self._once[key] = tuple(compute())
+        rows: Sequence[AnyRow] = self._once[key]
+        return rows
 
     def of(self, row: type[AnyRow]) -> tuple[AnyRow, ...]:
         """The rows of a statistic, computed on first use.

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from steelyard.heavy import np, special, stats
+from steelyard.heavy import np, special
 
 POWER = 0.8
 """Chance with which a difference should be found, by a plan or by further starts."""
@@ -62,7 +62,7 @@ def chance_of_equivalence(change: float, bound: float, error: float, degrees: fl
     """Power of the two one-sided t tests that a difference lies within -bound and bound; a lower bound of it."""
     if error == 0 or change >= bound:
         return float(change < bound)
-    critical = float(stats.t.ppf(confidence, degrees))
+    critical = float(special.stdtrit(degrees, confidence))
     shifts = (bound - change) / error, (bound + change) / error
     return max(0.0, sum(_above(critical, degrees, shift) for shift in shifts) - 1)
 
@@ -70,8 +70,8 @@ def chance_of_equivalence(change: float, bound: float, error: float, degrees: fl
 def _above(value: float, degrees: float, shift: float) -> float:
     """P(T > value) of noncentral t, `shift` not below 0; of the normal distribution in far tails, where scipy has
     nan."""
-    probability = float(stats.nct.sf(value, degrees, shift))
-    return probability if math.isfinite(probability) else float(stats.norm.sf(value - shift))
+    probability = 1 - float(special.nctdtr(degrees, shift, value))
+    return probability if math.isfinite(probability) else float(special.ndtr(shift - value))
 
 
 def fewest(enough: Callable[[int], bool], most: int, least: int = 1) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -141,6 +142,7 @@ def heading(text: str) -> Markup:
     )
 
 
+@functools.cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("steelyard.report", SOURCE_FOLDER),

@@ -32,7 +32,7 @@ from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates, variance_components
 from steelyard.analysis.wording import change_text
 from steelyard.format import confidence_text, signed
-from steelyard.heavy import pl, stats
+from steelyard.heavy import pl, special
 from steelyard.judging import t_interval
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, unlike
 from steelyard.model import responses
@@ -97,7 +97,7 @@ def floor_percent(
     if variance is None:
         return None
     v, degrees = variance
-    z, root = float(stats.norm.ppf(0.5 + confidence / 2)), math.sqrt(v)
+    z, root = float(special.ndtri(0.5 + confidence / 2)), math.sqrt(v)
     what = f"paired by {shared}" if shared else "on their own starts"
     method = f"change that {confidence_text(confidence)} of comparisons of identical systems stay below, {_sizes(a, b)}"
     degrees_text = estimates.degrees_text(degrees)

@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 
 from steelyard.analysis.inference import estimates, gaps
 from steelyard.analysis.inference.gaps import Gap
-from steelyard.heavy import np, optimize, special, stats
+from steelyard.heavy import np, optimize, special
 from steelyard.judging import t_interval
 from steelyard.model.estimate import Estimate
 
@@ -363,7 +363,7 @@ def ratio_of_medians(two: TwoSamples, confidence: float) -> Estimate | None:
 def _variance_of_log_median(values: Sequence[float]) -> float:
     n, logs = len(values), np.log(np.sort(np.asarray(values, dtype=float)))
     c = max(1, round((n + 1) / 2 - math.sqrt(n)))
-    z = float(special.ndtri(1 - float(stats.binom.cdf(c - 1, n, 0.5))))
+    z = float(special.ndtri(1 - float(special.bdtr(c - 1, n, 0.5))))
     return float((logs[n - c] - logs[c - 1]) / (2 * z)) ** 2
 
 
@@ -396,7 +396,7 @@ def eta_squared(f: float, df: float, error_df: float, confidence: float, n: int)
     def limit(p: float) -> float | None:
         if not math.isfinite(f):
             return None
-        if stats.f.cdf(f, df, error_df) <= p:
+        if special.fdtr(df, error_df, f) <= p:
             return 0.0
         shift = _crossing(lambda at: float(special.ncfdtr(df, error_df, max(at, 0.0), f)) - p, df * f)
         return None if shift is None else max(shift, 0.0) / (max(shift, 0.0) + df + error_df + 1)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from steelyard.format import confidence_text
-from steelyard.heavy import np, stats
+from steelyard.heavy import np, special
 from steelyard.judging.t_interval import FEWEST_STARTS, deviation, half_width
 from steelyard.model.estimate import Estimate
 
@@ -152,7 +152,7 @@ def mean_z(values: Sequence[float], unit: str, confidence: float, over: str) -> 
     estimate = mean(values, unit, confidence, over)
     if estimate.low is None:
         return estimate
-    z = float(stats.norm.ppf(0.5 + confidence / 2))
+    z = float(special.ndtri(0.5 + confidence / 2))
     half = z * deviation(values) / math.sqrt(estimate.n)
     method = f"mean over {over}, z interval ({z:.2f} standard errors), as published: too narrow for few values"
     return estimate.model_copy(update={"low": estimate.value - half, "high": estimate.value + half, "method": method})
@@ -185,8 +185,8 @@ def median_rank(n: int, confidence: float) -> int | None:
     P(fewer than k values below the median) is binomial(n, 1/2), whatever the distribution: David and Nagaraja, Order
     Statistics, 3rd edition, section 7.1.
     """
-    k = int(stats.binom.ppf((1 - confidence) / 2, n, 0.5))
-    while k > 0 and 2 * float(stats.binom.cdf(k - 1, n, 0.5)) > 1 - confidence:
+    k = int(np.searchsorted(special.bdtr(np.arange(n // 2 + 1), n, 0.5), (1 - confidence) / 2))
+    while k > 0 and 2 * float(special.bdtr(k - 1, n, 0.5)) > 1 - confidence:
         k -= 1
     return k if k > 0 else None
 
@@ -203,7 +203,7 @@ def median_ranks(n: int, confidence: float) -> tuple[int, float] | None:
     k = median_rank(n, confidence)
     if k is None:
         return None
-    outer, inner = (1 - 2 * float(stats.binom.cdf(rank - 1, n, 0.5)) for rank in (k, k + 1))
+    outer, inner = (1 - 2 * float(special.bdtr(rank - 1, n, 0.5)) for rank in (k, k + 1))
     beyond = (outer - confidence) / (outer - inner)
     return k, (n - k) * beyond / (k + (n - 2 * k) * beyond)
 
@@ -229,7 +229,10 @@ def median(values: Sequence[float], unit: str, confidence: float, over: str = "t
 
 def quantile(values: Sequence[float], fraction: float) -> float:
     """Quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan 1996)."""
-    return float(np.quantile(np.asarray(values, dtype=float), fraction))
+    ordered = np.sort(np.asarray(values, dtype=float))
+    place, part = divmod(fraction * (len(ordered) - 1), 1)
+    low, high = ordered[int(place)], ordered[min(int(place) + 1, len(ordered) - 1)]
+    return float(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))
 
 
 def whiskers(values: Sequence[float]) -> tuple[float, float]:
@@ -253,10 +256,11 @@ def standard_deviation(values: Sequence[float], unit: str, confidence: float, ov
     return Estimate.of(value, (value * low, value * high), unit, confidence, n, method)
 
 
+@functools.lru_cache(maxsize=1024)
 def of_deviation(degrees: float, confidence: float) -> tuple[float, float]:
     """Ends of the interval of a standard deviation of normal values, over the standard deviation: chi-squared."""
     tail = (1 - confidence) / 2
-    low, high = (math.sqrt(degrees / float(stats.chi2.ppf(p, degrees))) for p in (1 - tail, tail))
+    low, high = (math.sqrt(degrees / float(special.chdtri(degrees, p))) for p in (tail, 1 - tail))
     return low, high
 
 
@@ -283,17 +287,19 @@ def quartile(values: Sequence[float], fraction: float, unit: str, confidence: fl
 def _ranks(n: int, fraction: float, confidence: float) -> tuple[int | None, int | None]:
     """(r, s) of the interval of a quantile of n values, from 1; None if n is too small."""
     tail, ranks = (1 - confidence) / 2, np.arange(1, n + 1)
-    low = ranks[stats.binom.cdf(ranks - 1, n, fraction) <= tail]
-    high = ranks[stats.binom.sf(ranks - 1, n, fraction) <= tail]
+    low = ranks[special.bdtr(ranks - 1, n, fraction) <= tail]
+    high = ranks[special.bdtrc(ranks - 1, n, fraction) <= tail]
     return (int(low[-1]) if len(low) else None), (int(high[0]) if len(high) else None)
 
 
 def share(happened: int, n: int, confidence: float, over: str = "trials") -> Estimate:
     """Fraction of n independent units, with the interval of C. J. Clopper and E. S. Pearson (Biometrika 26, 1934),
     which covers at least as often as it promises: of 0 in 5 it ends at 52%."""
-    ends = stats.binomtest(happened, n).proportion_ci(confidence_level=confidence, method="exact")
+    tail = (1 - confidence) / 2
+    low = float(special.betaincinv(happened, n - happened + 1, tail)) if happened else 0.0
+    high = float(special.betaincinv(happened + 1, n - happened, 1 - tail)) if happened < n else 1.0
     method = f"Clopper-Pearson interval over {over}"
-    return Estimate.of(happened / n, (float(ends.low), float(ends.high)), "", confidence, n, method)
+    return Estimate.of(happened / n, (low, high), "", confidence, n, method)
 
 
 def extreme(value: float, n: int, unit: str, confidence: float, what: str, over: str = "trials") -> Estimate:

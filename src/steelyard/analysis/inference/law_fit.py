@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from steelyard.analysis.inference import estimates
-from steelyard.heavy import np, optimize, stats
+from steelyard.heavy import np, optimize, special
 from steelyard.judging import t_interval
 from steelyard.model.estimate import Estimate
 
@@ -277,7 +277,7 @@ def lack_of_fit(sizes: Sequence[float], demands: Sequence[float], solution: Solu
     if pure_df < 1 or lack_df < 1 or math.sqrt(pure / len(sizes)) < FLAT:
         return None
     f = max(solution.squares - pure, 0.0) / lack_df / (pure / pure_df)
-    return float(stats.f.sf(f, lack_df, pure_df))
+    return float(special.fdtrc(lack_df, pure_df, f))
 
 
 def peak(interval: Interval, n: int, largest: float) -> Estimate | None:

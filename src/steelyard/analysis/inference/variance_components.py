@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.estimates import LARGEST_LOG
-from steelyard.heavy import linalg, np, stats
+from steelyard.heavy import linalg, np, special
 from steelyard.judging.t_interval import FEWEST_STARTS, half_width
 from steelyard.model.estimate import Estimate
 
@@ -202,11 +202,9 @@ def _difference(
     share = upper.starts / lower.starts if of == "between blocks" and lower.starts > TINY else 1.0
     s1, s2, n1, n2 = upper.mean_square - (1 - share) * rest, share * lower.mean_square, upper.df, lower.df
     tail = (1 - about.confidence) / 2
-    f_low, f_high = float(stats.f.ppf(1 - tail, n1, n2)), float(stats.f.ppf(tail, n1, n2))
-    g1 = 1 - n1 / float(stats.chi2.ppf(1 - tail, n1))
-    g2 = 1 - n2 / float(stats.chi2.ppf(1 - tail, n2))
-    h1 = n1 / float(stats.chi2.ppf(tail, n1)) - 1
-    h2 = n2 / float(stats.chi2.ppf(tail, n2)) - 1
+    f_low, f_high = float(special.fdtri(n1, n2, 1 - tail)), float(special.fdtri(n1, n2, tail))
+    g1, g2 = (1 - n / float(special.chdtri(n, tail)) for n in (n1, n2))
+    h1, h2 = (n / float(special.chdtri(n, 1 - tail)) - 1 for n in (n1, n2))
     g12 = ((f_low - 1) ** 2 - g1**2 * f_low**2 - h2**2) / f_low
     h12 = ((1 - f_high) ** 2 - h1**2 * f_high**2 - g2**2) / f_high
     value = s1 - s2
@@ -225,7 +223,7 @@ def _icc(start: Stratum, rest: Stratum, about: _About) -> Estimate | None:
         return None
     f, k = start.mean_square / rest.mean_square, start.starts
     tail = (1 - about.confidence) / 2
-    upper, lower = (float(stats.f.ppf(p, start.df, rest.df)) for p in (1 - tail, tail))
+    upper, lower = (float(special.fdtri(start.df, rest.df, p)) for p in (1 - tail, tail))
 
     def share(ratio: float) -> float:
         return max(0.0, (ratio - 1) / (ratio - 1 + k)) if ratio - 1 + k > 0 else 0.0

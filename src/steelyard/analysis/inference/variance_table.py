@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from steelyard.heavy import linalg, np, stats
+from steelyard.heavy import linalg, np, special
 
 MOST_FACTORS_CROSSED = 3
 """Interactions of more factors are left in the error."""
@@ -88,7 +88,7 @@ def table(
         f = p = None
         if whole_df > 0 and whole_ss > 0:
             f = squares / df / (whole_ss / whole_df)
-            p = float(stats.f.sf(f, *whole.degrees(df)))
+            p = float(special.fdtrc(*whole.degrees(df), f))
         lines.append(Line(term, df, squares, f, p))
     return replace(whole, lines=tuple(lines))
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from steelyard.analysis.inference import estimates
-from steelyard.heavy import linalg, np, stats
+from steelyard.heavy import linalg, np, special
 from steelyard.judging import t_interval
 from steelyard.model.estimate import Estimate
 
@@ -151,7 +151,7 @@ class Fit:
         For a warm-up that ends after a third of the series, tested as the first of `family` tests (Holm).
         """
         level = ALPHA / (family * self.curves)
-        quantiles = float(stats.t.isf(level / 2, self.degrees)) + float(stats.t.ppf(POWER, self.degrees))
+        quantiles = float(special.stdtrit(self.degrees, POWER)) - float(special.stdtrit(self.degrees, level / 2))
         return math.exp(min(quantiles * self.noise * self.third_norm, 600.0))
 
 
@@ -176,7 +176,7 @@ def fit(series: Series, r: float) -> Fit | None:
         return None
     greatest, curve, x, norm = max(candidates, key=lambda one: one[0])
     error = max(total - greatest**2, total * 1e-12) / degrees
-    p = 2 * float(stats.t.sf(greatest / math.sqrt(error), degrees))
+    p = 2 * float(special.stdtr(degrees, -greatest / math.sqrt(error)))
     line = work.residual(series.at)
     line_norm = float(np.sqrt(line @ line))
     left = rest - line * float(line @ rest) / line_norm**2

@@ -16,7 +16,7 @@ from steelyard.analysis.inference.least_squares import Coefficients, Dependent, 
 from steelyard.analysis.row import IN_UNIT, Column, MeasuredRow, P
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.anova import LOGARITHMS, Scale, Stratum, blocked, mean_on, scales_of
-from steelyard.heavy import pl, stats
+from steelyard.heavy import pl, special
 from steelyard.judging import t_interval
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
@@ -168,7 +168,7 @@ class _Fitted:
         unit = unit if name == INTERCEPT or " = " in name else f"{unit} per step"
         method = f"{on}least squares over all factors of the stratum, t interval with {degrees} degrees of freedom"
         estimate = make(value, half, unit, self.confidence, solution.n, method)
-        p = float(2 * stats.t.sf(abs(value) / error, degrees)) if error > 0 and self.tested else None
+        p = float(2 * special.stdtr(degrees, -abs(value) / error)) if error > 0 and self.tested else None
         return Coefficient.model_validate(
             {**self.common, "term": name, "n": solution.n, "value": estimate, "std_err": error, "p": p,
              "error_df": degrees, "r_squared": solution.r_squared, "note": self.note}

@@ -6,6 +6,7 @@ hypothesis. Here they are only where no comparison tests them, over trials.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -123,6 +124,7 @@ def _on_logarithms(pair: LevelPair) -> bool:
     return pair.positive and pair.over == "start means"
 
 
+@functools.lru_cache(maxsize=4096)
 def _tests(pair: LevelPair) -> tuple[float | None, float | None]:
     """(p of the t test, p of the rank test); None if nothing varies."""
     if pair.paired:

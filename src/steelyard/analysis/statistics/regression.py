@@ -15,7 +15,7 @@ from steelyard.analysis.row import Levels, MeasuredRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.treatments import Treatment, part
-from steelyard.heavy import pl, stats
+from steelyard.heavy import pl, special, stats
 from steelyard.judging import t_interval
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.responses import unit_of
@@ -91,7 +91,7 @@ def _within_starts(cells: pl.DataFrame, response: str, factor: str, unit: str, c
     over = "the starts' own slopes"
     slope = estimates.mean(slopes, f"{unit} per step", confidence, over)
     errors = [t_interval.deviation(values) / math.sqrt(len(values)) for values in (slopes, intercepts)]
-    p = float(2 * stats.t.sf(abs(slope.value) / errors[0], len(slopes) - 1)) if errors[0] > 0 else None
+    p = float(2 * special.stdtr(len(slopes) - 1, -abs(slope.value) / errors[0])) if errors[0] > 0 else None
     return Fit(
         slope=slope, intercept=estimates.mean(intercepts, unit, confidence, "the starts' own intercepts"), p=p,
         std_err=errors[0], intercept_std_err=errors[1], n=len(slopes),

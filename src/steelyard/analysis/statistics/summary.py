@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import statistics
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated
 
 from steelyard.analysis.comparisons.level_ratios import centre
@@ -139,8 +140,12 @@ def all_summaries(context: Context) -> Iterator[Summary]:
     data = context.frame.data
     rest = [name for name in responses.every() if name != context.response and data[name].is_not_null().any()]
     for response in (context.response, *rest):
-        gain_error_percent = responses.gain_error_percent(response, context.study.cost)
-        yield from summaries(context.frame, response, context.confidence, gain_error_percent)
+        yield from context.once(Summary, response, partial(_of_response, context, response))
+
+
+def _of_response(context: Context, response: str) -> tuple[Summary, ...]:
+    gain_error_percent = responses.gain_error_percent(response, context.study.cost)
+    return summaries(context.frame, response, context.confidence, gain_error_percent)
 
 
 def wild(summaries: Sequence[Summary], response: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from steelyard.analysis.frame import TrialFrame
@@ -118,10 +119,12 @@ def sources_of_spread(components: Sequence[VarianceComponents], response: str) -
     ]
 
 
-def _of_context(context: Context) -> tuple[VarianceComponents, ...]:
+def _of_context(context: Context) -> Iterator[VarianceComponents]:
     data = context.frame.data
     rest = [name for name in responses.every() if name != context.response and data[name].is_not_null().any()]
-    return variance_components(context.frame, [context.response, *rest], context.confidence)
+    for response in (context.response, *rest):
+        compute = partial(variance_components, context.frame, [response], context.confidence)
+        yield from context.once(VarianceComponents, response, compute)
 
 
 STATISTIC = Statistic(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from steelyard.heavy import stats
+from steelyard.heavy import special
 from steelyard.reference.audit import bounds
 from steelyard.reference.audit.finding import DUST, Ledger, Place, words
 from steelyard.reference.audit.single_cell import Conventions, ss_of
@@ -128,7 +128,7 @@ def t_of_r(r: Interval, degrees: int) -> Interval:
 def p_of_t(t: Interval, degrees: int) -> Interval:
     """Two-sided p-values of Student's t."""
     size = t.size()
-    return Interval(2 * float(stats.t.sf(size.high, degrees)), 2 * float(stats.t.sf(size.low, degrees)))
+    return Interval(2 * float(special.stdtr(degrees, -size.high)), 2 * float(special.stdtr(degrees, -size.low)))
 
 
 def check_bounds(line: Line, ledger: Ledger) -> bool:
