@@ -15,6 +15,9 @@ STORE ?= store
 # Of which processors `make agents` builds the agent; empty for all.
 AGENTS ?=
 
+# Python keeps what it has compiled, wherever this is run: the tests start hundreds of its processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 # How to type `steelyard`, if the shell does not find this one.
 REACH = @[ "$$(command -v steelyard)" -ef $(BIN)/steelyard ] || \
   echo 'To type steelyard by its name: export PATH="$(CURDIR)/$(BIN):$$PATH"'

@@ -13,12 +13,12 @@ pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
 
 
 def small(text: str) -> str:
-    """The quickstart with one start and one short trial of each treatment, and all workloads of the first study."""
+    """The quickstart with one start and one short trial of each treatment, and a second workload."""
     changes = {
         "starts = 3": "starts = 1",
         "duration_s = 22": "operations = 2000",
         "deadline_s = 90\nsteady_s = 4": "deadline_s = 10\nsteady_s = 1",
-        "\nnodes = [1, 2]": '\nnodes = [1, 2]\nworkload = ["ycsb-a", "ycsb-c", "ycsb-e", "ycsb-i"]',
+        "\nnodes = [1, 2]": '\nnodes = [1, 2]\nworkload = ["ycsb-a", "ycsb-e"]',
     }
     for shipped, reduced in changes.items():
         assert shipped in text
@@ -37,7 +37,7 @@ def test_the_quickstart_on_real_nodes(laboratory: Laboratory, tmp_path: Path) ->
     store = Store(folder)
     # A busy machine may void an attempt, which is then repeated.
     records = [record for record in store.trials() if record.verdict.final]
-    assert len(records) == 8
+    assert len(records) == 4
     assert all(record.verdict.outcome == "valid" for record in records)
     for record in records:
         nodes = record.settings.root["site"]["nodes"]

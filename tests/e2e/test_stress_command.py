@@ -171,17 +171,30 @@ queries:
 """
 
 
+COLUMNS = (
+    (),
+    pytest.param(("-col", "n=FIXED(12)", "size=UNIFORM(5..60)"), marks=pytest.mark.by_hand),
+    pytest.param(("-col", "names=b,a", "size=EXP(1..90)"), marks=pytest.mark.by_hand),
+)
+"""Each takes two commands of the tool, which start a Java; other columns: `test_stress_tool.py`."""
+
+
 @pytest.mark.agent
 @pytest.mark.cassandra
-def test_the_real_tool_and_ours_on_a_real_node(real_node: RunningCluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("columns", COLUMNS, ids=len)
+def test_the_real_tool_and_ours_on_a_real_node(
+    real_node: RunningCluster, tmp_path: Path, columns: tuple[str, ...]
+) -> None:
     real = asyncio.run(tool.ensure(cache_folder(), print))
-    node = ["-node", real_node.nodes[0].address, "-port", f"native={real_node.port}"]
-    for columns in ([], ["-col", "n=FIXED(12)", "size=UNIFORM(5..60)"], ["-col", "names=b,a", "size=EXP(1..90)"]):
-        end = [*node, "-schema", f"keyspace=K{len(str(columns))}", *columns]
-        ours, theirs = _in_turn(real, tmp_path, end)
-        # Lines that both print are the same, figures aside.
-        assert _without_figures(ours) == _without_figures(theirs)
-    _profile(real_node.contacts[0], tmp_path, node)
+    end = [*of(real_node), "-schema", f"keyspace=K{len(str(columns))}", *columns]
+    ours, theirs = _in_turn(real, tmp_path, end)
+    # Lines that both print are the same, figures aside.
+    assert _without_figures(ours) == _without_figures(theirs)
+
+
+def of(cluster: RunningCluster) -> list[str]:
+    """The words that name a real node."""
+    return ["-node", cluster.nodes[0].address, "-port", f"native={cluster.port}"]
 
 
 def _in_turn(real: tool.Tool, folder: Path, end: list[str]) -> tuple[list[str], list[str]]:
@@ -212,11 +225,13 @@ def by_the_tool(real: tool.Tool, words: list[str]) -> list[str]:
     return done.stdout.splitlines()
 
 
-def _profile(contact: str, folder: Path, node: list[str]) -> None:
-    path = folder / "profile.yaml"
+@pytest.mark.agent
+@pytest.mark.cassandra
+def test_a_profile_on_a_real_node(real_node: RunningCluster, tmp_path: Path) -> None:
+    contact, path = real_node.contacts[0], tmp_path / "profile.yaml"
     path.write_text(PROFILE)
-    rate = ["-rate", "threads=4", *node]
-    lines, _ = stress(["user", f"profile={path}", "ops(insert=1)", "n=200", "no-warmup", *rate], folder)
+    rate = ["-rate", "threads=4", *of(real_node)]
+    lines, _ = stress(["user", f"profile={path}", "ops(insert=1)", "n=200", "no-warmup", *rate], tmp_path)
     assert total(lines, "Total errors") == 0
     counted = subprocess.run(
         [str(agent.find()), "cql", "--contact", contact, "SELECT count(*) FROM profiled.readings"],
@@ -225,7 +240,7 @@ def _profile(contact: str, folder: Path, node: list[str]) -> None:
     # Five rows in each of 200 partitions, but for sensors that are drawn twice of a million.
     assert re.search(r'"count":(1000|99\d|98\d)\b', counted.stdout), counted.stdout
     queries = ["user", f"profile={path}", "ops(insert=1,one=3,range=3)", "n=700", "no-warmup", "-pop", "seq=1..200"]
-    lines, _ = stress([*queries, *rate], folder)
+    lines, _ = stress([*queries, *rate], tmp_path)
     assert total(lines, "Total errors") == 0
     found = re.search(r"Total partitions .*\[insert: (\d+), one: (\d+), range: (\d+)\]", "\n".join(lines))
     assert found is not None

@@ -109,6 +109,11 @@ class TestCassandra(OnTheShelf, test_cassandra.TestOneNode):
     test_a_dead_server_is_a_fault = None  # type: ignore[assignment]
     """Cassandra's is that of this machine; how a server's end is known over ssh, the others show."""
 
+    @pytest.mark.by_hand
+    def test_life(self, tmp_path: Path) -> None:
+        """In part that of the snapshot, which starts servers twice."""
+        super().test_life(tmp_path)
+
 
 @pytest.mark.cassandra
 @pytest.mark.by_hand
