@@ -104,8 +104,8 @@ test:
 # Containers and agents of other processors two at a time; then machines one at a time, which may be emulated and then take all
 # processors, so that a container's server would not be ready in time.
 test-elsewhere: setup
-	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile --no-loadscope-reorder -m '(docker or arm) and not by_hand'
-	$(BIN)/pytest --durations=12 -m 'vm and not by_hand'
+	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile --no-loadscope-reorder -m '(docker or arm) and not by_hand' tests/contract tests/e2e
+	$(BIN)/pytest --durations=12 -m 'vm and not by_hand' tests/contract tests/e2e
 
 bench: setup
 	$(BIN)/steelyard setup cassandra-stress

@@ -3,6 +3,7 @@ STEELYARD_CI is set, a skip that nobody expected fails the whole."""
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import shutil
@@ -179,7 +180,8 @@ FIRST = ("spark", "cassandra", "vm")
 def place(item: pytest.Item) -> tuple[int, bool]:
     """Tests that take longest come first, and unit tests last but those of tools, which simulate: the last file of one
     process should not keep the others waiting."""
-    long = next((number for number, mark in enumerate(FIRST) if item.get_closest_marker(mark)), len(FIRST))
+    marks = {mark.name for mark in item.iter_markers()}
+    long = next((number for number, mark in enumerate(FIRST) if mark in marks), len(FIRST))
     return long, "unit" in item.path.parts and "tools" not in item.path.parts
 
 
@@ -187,13 +189,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what the machine cannot do, with the reason."""
     items.sort(key=place)
     for item in items:
-        if item.get_closest_marker("quiet") and "e2e" not in item.path.parts:
+        marks = {mark.name for mark in item.iter_markers()}
+        if "quiet" in marks and "e2e" not in item.path.parts:
             raise pytest.UsageError(
                 f"{item.nodeid}: tests with the mark quiet are in tests/e2e, where make test runs them"
             )
-        for mark, need in NEEDS.items():
-            if item.get_closest_marker(mark) and (reason := need()):
+        for mark in marks & NEEDS.keys():
+            if reason := NEEDS[mark]():
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives until the end, so the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

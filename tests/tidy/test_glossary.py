@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -78,9 +79,15 @@ def words(name: str) -> set[str]:
     return {form for part in parts for form in (part.lower(), part.lower().removesuffix("s"))}
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path, ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def trees() -> Sequence[tuple[Path, ast.Module]]:
+    """Every module, parsed once, and only where these tests run."""
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in sorted(PACKAGE.rglob("*.py"))]
+
+
+def of_room(room: str) -> Sequence[tuple[Path, ast.Module]]:
+    """The modules below a folder of the package."""
+    return [(path, tree) for path, tree in trees() if path.is_relative_to(PACKAGE / room)]
 
 
 def names(path: Path, tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -100,7 +107,19 @@ def names(path: Path, tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield "field", name
 
 
-NAMES = [(path, kind, name) for path, tree in trees() for kind, name in names(path, tree)]
+def named(word: str) -> Sequence[tuple[str, str, str]]:
+    """File, kind and name of what has a word in its name."""
+    return _named().get(word, ())
+
+
+@cache
+def _named() -> Mapping[str, Sequence[tuple[str, str, str]]]:
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for path, tree in trees():
+        for kind, name in names(path, tree):
+            for word in words(name):
+                found.setdefault(word, []).append((str(path.relative_to(PACKAGE)), kind, name))
+    return found
 
 
 def test_the_page_has_terms_and_words_that_are_not_used() -> None:
@@ -111,14 +130,14 @@ def test_the_page_has_terms_and_words_that_are_not_used() -> None:
 
 @pytest.mark.parametrize("word", not_used(nouns=False))
 def test_a_word_that_is_not_used_is_in_no_name(word: str) -> None:
-    found = sorted({(str(path.relative_to(PACKAGE)), kind, name) for path, kind, name in NAMES if word in words(name)})
+    found = sorted(set(named(word)))
     assert len(found) <= STILL_THERE.get(word, 0), found
 
 
 @pytest.mark.parametrize("word", [*not_used(nouns=False), *not_used(nouns=True)])
 def test_a_word_that_is_not_used_is_in_no_event_or_class(word: str) -> None:
     assert [name for name in KINDS if word in name.split("-")] == []
-    classes = [name for _, kind, name in NAMES if kind == "class" and word in words(name)]
+    classes = [name for _, kind, name in named(word) if kind == "class"]
     assert len(classes) <= STILL_THERE.get(word, 0), classes
 
 
@@ -145,12 +164,14 @@ def bound(tree: ast.Module) -> Iterator[str]:
         pending += ast.iter_child_nodes(node)
 
 
-BOUND = Counter(name for _, tree in trees() for name in bound(tree))
+@cache
+def all_bound() -> Counter[str]:
+    return Counter(name for _, tree in trees() for name in bound(tree))
 
 
 @pytest.mark.parametrize("name", EMPTY_LOCALS)
 def test_locals_are_called_what_they_hold(name: str) -> None:
-    assert BOUND[name] <= EMPTY_LOCALS[name]
+    assert all_bound()[name] <= EMPTY_LOCALS[name]
 
 
 @pytest.mark.parametrize("path", PLAIN_PAGES, ids=lambda path: path.name)
@@ -172,8 +193,8 @@ def texts(tree: ast.Module) -> Iterator[str]:
 def test_strings_of_a_room_are_plain_english(room: str) -> None:
     found = [
         (str(path.relative_to(PACKAGE)), match.group(), text[:80])
-        for path in sorted((PACKAGE / room).rglob("*.py"))
-        for text in texts(ast.parse(path.read_text(encoding="utf-8")))
+        for path, tree in of_room(room)
+        for text in texts(tree)
         for match in NOT_PLAIN.finditer(text)
     ]
     assert found == []
@@ -184,8 +205,8 @@ def test_a_docstring_of_a_room_starts_with_a_noun_or_a_verb(room: str) -> None:
     """`What it prints` is the output; `Why it cannot` is the reason."""
     found = [
         (str(path.relative_to(PACKAGE)), node.value.value[:80])
-        for path in sorted((PACKAGE / room).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path, tree in of_room(room)
+        for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         if node.value.value.startswith(("What ", "Why ", "How ", "Who "))
     ]
@@ -197,8 +218,7 @@ def test_strings_and_docstrings_of_the_reading_half_are_plain_english(room: str)
     """Strings of one word are keys, text between backticks is code; both are free."""
     found = [
         f"{path.relative_to(PACKAGE)}:{node.lineno}: {match.group()}"
-        for path, tree in trees()
-        if path.relative_to(PACKAGE).parts[0] == room
+        for path, tree in of_room(room)
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) > 1
         for match in NOT_PLAIN.finditer(re.sub(r"`[^`]*`", " ", " ".join(node.value.split())))

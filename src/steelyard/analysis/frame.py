@@ -63,10 +63,10 @@ class TrialFrame:
     """Starts whose servers were warmed up, to what still fell at the end (`judging.server_warm_up.still_falling`)."""
     look: Look = ONE_LOOK
     """Which look at the study these trials give."""
-    _parts: dict[tuple[tuple[str, str], ...], pl.DataFrame] = field(
+    _parts: dict[tuple[bool, tuple[tuple[str, str], ...]], pl.DataFrame] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """What `where` gave: each response asks for the same parts."""
+    """What `where` gave, and the used rows of it: each response asks for the same parts."""
 
     @classmethod
     def build(
@@ -113,27 +113,28 @@ class TrialFrame:
         """The factors' names."""
         return tuple(self.factors)
 
-    def where(self, treatment: Mapping[str, Level]) -> pl.DataFrame:
-        """The rows of one treatment, or of a part of one: some factors at fixed levels."""
-        part = tuple((name, str(level)) for name, level in treatment.items())
+    def where(self, treatment: Mapping[str, Level], *, used: bool = False) -> pl.DataFrame:
+        """The rows of one treatment, or of a part of one: some factors at fixed levels. `used`: those that are used,
+        without control trials."""
+        part = used, tuple((name, str(level)) for name, level in treatment.items())
         if part not in self._parts:
-            rows = self.data
-            for name, level in treatment.items():
-                rows = rows.filter(_is_level(rows.schema[name], name, level))
-            self._parts[part] = rows
+            kept = [_is_level(self.data.schema[name], name, level) for name, level in treatment.items()]
+            if used:
+                kept.append(pl.col("used") & ~pl.col("control"))
+            self._parts[part] = self.data.filter(*kept) if kept else self.data
         return self._parts[part]
 
     def values(self, response: str, treatment: Mapping[str, Level] | None = None) -> pl.DataFrame:
         """The used rows, without control trials, that have a value of the response; estimates use these rows."""
-        rows = self.where(treatment or {})
-        return rows.filter(pl.col("used") & ~pl.col("control") & pl.col(response).is_not_null())
+        rows = self.where(treatment or {}, used=True)
+        return rows if rows[response].null_count() == 0 else rows.filter(pl.col(response).is_not_null())
 
     def lacks(self, response: str, treatment: Mapping[str, Level]) -> bool:
         """Whether no used row of a treatment, or of a part of one, has a value of what happens in trials or does
         not: of a control that is not disrupted, none can."""
         if responses.of(response).source != "activities":
             return False
-        rows = self.where(treatment).filter(pl.col("used") & ~pl.col("control"))
+        rows = self.where(treatment, used=True)
         return 0 < rows.height == rows[response].null_count()
 
     def compared_by(self, response: str) -> TrialFrame:

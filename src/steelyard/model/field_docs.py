@@ -17,19 +17,19 @@ from pydantic.json_schema import JsonSchemaValue
 
 @cache
 def field_docs(model: type) -> Mapping[str, str]:
-    """What each field means: the description that it was given, or else the docstring below it, in the class or the
-    nearest base that has one. Fields without either are left out."""
-    found: dict[str, str] = {}
+    """Meaning of each field: the description that it was given; without one, the docstring below it, in the class or
+    the nearest base that has one. Fields without either are left out."""
+    docs: dict[str, str] = {}
     for kind in reversed(model.__mro__[:-1]):
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
         if file is not None and kind is not BaseModel:
-            found |= _of_file(file).get(kind.__qualname__, {})
+            docs |= _of_file(file).get(kind.__qualname__, {})
     given: dict[str, str | None] = {}
     if issubclass(model, BaseModel):
         given = {name: field.description for name, field in model.model_fields.items()}
     elif dataclasses.is_dataclass(model):
         given = dict.fromkeys(field.name for field in dataclasses.fields(model))
-    return {name: text for name, says in given.items() if (text := says or found.get(name))}
+    return {name: text for name, says in given.items() if (text := says or docs.get(name))}
 
 
 def described(schema: JsonSchemaValue, model: type) -> JsonSchemaValue:

@@ -19,9 +19,9 @@ class Value(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """JSON schema whose properties have the fields' docstrings."""
-        made = handler(schema)
-        described(handler.resolve_ref_schema(made), cls)
-        return made
+        of_class = handler(schema)
+        described(handler.resolve_ref_schema(of_class), cls)
+        return of_class
 
 
 class Choice(Value):

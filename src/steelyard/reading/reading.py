@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from steelyard.analysis.narrative.weaker_checks import not_made, weakened
 from steelyard.analysis.tables import columns, tables
 from steelyard.format import listed
 from steelyard.heavy import pl
@@ -27,6 +28,8 @@ from steelyard.store.modelled import open_store
 from steelyard.store.read import Store
 
 COURSE_COLUMNS = ("trial_id", "attempt", "second", "response_ms_mean", "throughput_per_s")
+MOST_ANALYSED = 200
+"""Attempts up to which the caveats of an answer need no patience."""
 
 
 def read(path: str | Path, executor: Executor | None = None) -> Reading:
@@ -42,6 +45,15 @@ def read(path: str | Path, executor: Executor | None = None) -> Reading:
 def reading_of(store: Store, executor: Executor | None = None) -> Reading:
     """A store's trials at its look. Raises StoreError if it has none."""
     return Reading(store, store.study, sealed_trials(store), store.look, executor)
+
+
+def limits(store: Store, records: Sequence[TrialRecord]) -> Sequence[str]:
+    """Caveats of the answer of a complete study, the most important first. Of many attempts only the checks that were
+    not made as usual, which need no analysis."""
+    if len(records) <= MOST_ANALYSED:
+        return reading_of(store).results.caveats
+    rest = f"More may limit it: the report has it, which reads all {len(records)} attempts."
+    return (*weakened(store.study), *not_made(records), rest)
 
 
 class Tables(dict[str, pl.DataFrame]):

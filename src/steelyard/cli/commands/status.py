@@ -52,7 +52,7 @@ from steelyard.progress.session_state import (
     writer_of,
 )
 from steelyard.shown_text import json_text
-from steelyard.store import Store, layout
+from steelyard.store import layout
 from steelyard.store.journal import Entry
 from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.modelled import open_store
@@ -64,8 +64,6 @@ EXAMPLES = (
     ("steelyard status store/quickstart", "Progress, and why trials are not valid."),
     ("steelyard status store/quickstart --all", "The same with every reason in full."),
 )
-MOST_ANALYSED = 200
-"""Attempts of a complete study whose answer is computed for what limits it: more take too long to wait for."""
 MOST_MEASURED_AGAIN = 5
 """Trials that were measured again, without `--all`."""
 NOT_CHECKED = "tables, facts and logs of the trials are not checked here: `steelyard verify"
@@ -121,7 +119,9 @@ def status(
         "damages": [damage.model_dump(mode="json") for damage in store.damages],
     }
     if planned and not missing and summary["state"] != IN_PROGRESS:
-        summary["limits"] = _limits(store, records)
+        from steelyard.reading.reading import limits  # only then: `status` may be asked for while a study is measured
+
+        summary["limits"] = limits(store, records)
     warn_of_damages(message_console(), store.damages)
     if as_json:
         print(json_text(summary, indent=1))
@@ -129,17 +129,6 @@ def status(
         _draw(summary, decision, data_console(), everything=everything)
     whole = all(damage.harmless for damage in store.damages)
     return 0 if whole and planned and summary["valid"] == len(planned) - spared - len(never) else 1
-
-
-def _limits(store: Store, records: Sequence[TrialRecord]) -> Sequence[str]:
-    """What limits the answer; of many attempts only the checks that were not made as usual, which need no analysis."""
-    from steelyard.analysis.narrative.weaker_checks import not_made, weakened
-    from steelyard.reading.reading import read  # only here: `status` may be asked for while a study is measured
-
-    if len(records) <= MOST_ANALYSED:
-        return read(store.folder).results.caveats
-    report = f"More may limit it: the report has it, which reads all {count(len(records), 'attempt')}."
-    return (*weakened(store.study), *not_made(records), report)
 
 
 def _may_load(study: Study, folder: Path) -> bool:

@@ -6,6 +6,7 @@ botocore.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import threading
 import time
@@ -40,14 +41,22 @@ HINTS: Final[Mapping[str, str]] = {
 NO_CREDENTIALS: Final = "as for the AWS command line: `aws configure`, AWS_PROFILE, or a role of the machine"
 
 
+@functools.cache
+def _definitions() -> Any:
+    """The definitions of AWS's services: megabytes, which each session would read again."""
+    return importlib.import_module("botocore.loaders").create_loader()
+
+
 def client_of(service: str, region: str, attempts: int) -> Any:
     """A client of boto3 in a region (empty: the default one). Raises LastingSiteError without boto3."""
     try:
         session, config = importlib.import_module("boto3.session"), importlib.import_module("botocore.config")
+        core = importlib.import_module("botocore.session").Session()
+        core.register_component("data_loader", _definitions())
     except ModuleNotFoundError as error:
         raise LastingSiteError("site ec2 needs boto3", "pip install 'steelyard[ec2]'") from error
     retries = {"mode": "standard", "total_max_attempts": attempts}
-    return session.Session(region_name=region or None).client(
+    return session.Session(region_name=region or None, botocore_session=core).client(
         service, config=config.Config(retries=retries, connect_timeout=CONNECT_TIMEOUT_S)
     )
 

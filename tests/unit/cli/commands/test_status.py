@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.cli.commands import status as status_command
 from steelyard.cli.commands.status import status
 from steelyard.cli.commands.verify import verify
 from steelyard.events.base import Kept
@@ -24,6 +23,7 @@ from steelyard.progress import live_file, session_state
 from steelyard.progress.reason_words import groups, short
 from steelyard.progress.session_state import writer_of
 from steelyard.progress.state import AwaitedQuiet, Live
+from steelyard.reading.reading import MOST_ANALYSED
 from steelyard.store import Store, StoreWriter, journal
 from tests.unit.cli.screen import printed
 from tests.unit.serve.stores import FAULT, VOIDED, a_plan, a_record, write
@@ -189,14 +189,12 @@ def test_attempts_that_were_judged_by_other_limits_are_told(tmp_path: Path) -> N
     assert "quiet_wait" not in told
 
 
-def test_of_many_attempts_only_the_checks_that_were_not_made_are_computed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loose = Limits(background_cpu_fraction=0.95)
-    records = [a_record(place).model_copy(update={"limits": loose}) for place in range(len(a_plan().trials))]
-    folder = write(tmp_path / "s", records)
-    assert "The cluster is simulated" in printed(lambda: status(folder), 200).out
-    monkeypatch.setattr(status_command, "MOST_ANALYSED", len(records) - 1)
-    shown = " ".join(printed(lambda: status(folder), 200).out.split())
-    assert f"More may limit it: the report has it, which reads all {len(records)} attempts." in shown
+def test_of_many_attempts_only_the_checks_that_were_not_made_are_computed(tmp_path: Path) -> None:
+    records = [a_record(place, attempt=9) for place in range(len(a_plan().trials))]
+    few = write(tmp_path / "few", records)
+    assert "The cluster is simulated" in printed(lambda: status(few), 200).out
+    noise = [a_record(0, disturbed(0.5), attempt=attempt) for attempt in range(1000, 1000 + MOST_ANALYSED)]
+    many = write(tmp_path / "many", [*records, *noise])
+    shown = " ".join(printed(lambda: status(many), 200).out.split())
+    assert f"More may limit it: the report has it, which reads all {len(records) + len(noise)} attempts." in shown
     assert "The cluster is simulated" not in shown
