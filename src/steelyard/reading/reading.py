@@ -29,7 +29,7 @@ from steelyard.store.read import Store
 
 COURSE_COLUMNS = ("trial_id", "attempt", "second", "response_ms_mean", "throughput_per_s")
 MOST_ANALYSED = 200
-"""Attempts up to which the caveats of an answer need no patience."""
+"""Attempts of a study up to which `limits` analyses it: more would take half a minute."""
 
 
 def read(path: str | Path, executor: Executor | None = None) -> Reading:

@@ -71,6 +71,11 @@ class TestOneNode(SystemContract):
     def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
         return nodes_of(tmp_path, self.network, self.database_nodes)
 
+    @pytest.mark.by_hand
+    def test_takes_a_snapshot_and_restores_it(self, tmp_path: Path) -> None:
+        """In CI over ssh and in containers, and here by a ring of three."""
+        super().test_takes_a_snapshot_and_restores_it(tmp_path)
+
 
 class _ThreeCopies(TestOneNode):
     """Not collected: its `write` returns when no late copy can come after a restore."""

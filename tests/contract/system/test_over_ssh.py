@@ -15,7 +15,7 @@ from steelyard.leases.lease import Lease
 from steelyard.node.base import Node
 from steelyard.site.base import Request, Reuses
 from steelyard.testing.site import make_site
-from steelyard.testing.system import OnNodes
+from steelyard.testing.system import OnNodes, SystemContract
 from tests.contract import shelf as shelves
 from tests.contract.shelf import Shelf
 from tests.contract.system import (
@@ -108,6 +108,8 @@ class TestCassandra(OnTheShelf, test_cassandra.TestOneNode):
     ipv6 = True
     test_a_dead_server_is_a_fault = None  # type: ignore[assignment]
     """Cassandra's is that of this machine; how a server's end is known over ssh, the others show."""
+
+    test_takes_a_snapshot_and_restores_it = SystemContract.test_takes_a_snapshot_and_restores_it
 
     @pytest.mark.by_hand
     def test_life(self, tmp_path: Path) -> None:

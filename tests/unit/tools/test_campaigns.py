@@ -108,11 +108,7 @@ def test_outcomes_are_plain_json(tmp_path: Path) -> None:
         assert {one["kind"] for one in json.loads(text)["findings"]} <= set(FINDINGS)
 
 
-DAMAGE = (
-    "plan.jsonl: half",
-    "TRIAL/trial.json: deleted",
-    "TRIAL/intervals/l1.parquet: a pipe in its place",
-)
+DAMAGE = ("plan.jsonl: half", "TRIAL/intervals/l1.parquet: a pipe in its place")
 """Each through `run` with a simulated cluster; tests/unit/store/test_damage.py has the others."""
 
 
@@ -127,12 +123,12 @@ def test_damage_in_small(tmp_path: Path) -> None:
 
 HOSTILE = (
     "link: report.html to a page",
-    "no file: a pipe as events.jsonl",
-    "table: intervals: 300 million rows of one value",
     "program: a system as ./evil.py",
 )
-"""Of most strata one; tests/unit/store/test_hostile.py has more of what is found by the reader alone."""
+"""Each through every command; tests/unit/store/test_hostile.py has more of what is found by the reader alone."""
 MORE_HOSTILE = (
+    "no file: a pipe as events.jsonl",
+    "table: intervals: 300 million rows of one value",
     "link: trials to a folder",
     "name: a load node that is not UTF-8",
     "size: 10 GB of nothing as events.jsonl",
