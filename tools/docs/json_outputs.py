@@ -25,6 +25,7 @@ from steelyard.analysis.comparisons.two_sided import Contrast
 from steelyard.analysis.statistics.look import LookRow
 from steelyard.analysis.treatments import Treatment
 from steelyard.cli import commands
+from steelyard.field_docs import described
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping import Decision, Rule
 from steelyard.lab.conductor import Outcome
@@ -32,7 +33,6 @@ from steelyard.lab.leftovers import Found
 from steelyard.model.calibration import Calibration
 from steelyard.model.damage import Damage
 from steelyard.model.estimate import Estimate
-from steelyard.model.field_docs import described
 from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan
 from steelyard.model.study import About

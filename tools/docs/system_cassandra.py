@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from steelyard.model.field_docs import field_docs
+from steelyard.field_docs import field_docs
 from steelyard.system.cassandra._settings import CassandrasOwn, JvmOption, Settings, TableOption, YamlKey
 from tools.docs.marked import cell, with_parts
 

@@ -16,8 +16,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Union, get_args, ge
 
 from pydantic.fields import FieldInfo
 
+from steelyard.field_docs import field_docs
 from steelyard.model.estimate import Estimate
-from steelyard.model.field_docs import field_docs
 from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from steelyard.model.field_docs import described
+from steelyard.field_docs import described
 
 
 class Value(BaseModel):

@@ -21,10 +21,10 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from steelyard.disruption.base import Disruption, Stage
+from steelyard.field_docs import field_docs
 from steelyard.leases.processes import DISRUPTIONS
 from steelyard.leases.records import MARKER
 from steelyard.model.activity import BEGAN, HEALED
-from steelyard.model.field_docs import field_docs
 from steelyard.node.base import Node
 from steelyard.node.processor import start_ticks
 from steelyard.plugins.find import Plugins, any_file

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from steelyard.model.field_docs import field_docs
+from steelyard.field_docs import field_docs
 from steelyard.model.scaling import Desired, Point, Supply
 from steelyard.plugins.find import Plugins, any_file
 from steelyard.policy.base import Bounds, History, Policy, asked, bounded, known

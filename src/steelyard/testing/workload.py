@@ -18,7 +18,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard import engine_order
-from steelyard.model.field_docs import field_docs
+from steelyard.field_docs import field_docs
 from steelyard.model.load import Load
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import agent

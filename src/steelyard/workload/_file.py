@@ -19,9 +19,9 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
+from steelyard.field_docs import field_docs
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError
-from steelyard.model.field_docs import field_docs
 from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 from steelyard.tomlfile.parse import parsed, text_of

@@ -7,7 +7,7 @@ import typing
 
 from pydantic import BaseModel
 
-from steelyard.model.field_docs import field_docs
+from steelyard.field_docs import field_docs
 from steelyard.workload.ycsb import Settings
 from tests.unit.workload.reference import ROOT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from steelyard.model.field_docs import field_docs
+from steelyard.field_docs import field_docs
 from steelyard.plugins import find
 from steelyard.workload.ycsb import DATA, Core, Settings
 from tests.unit.workload.reference import REFERENCE, settings_of

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 from pydantic import Field, create_model
 
-from steelyard.model.field_docs import field_docs
+from steelyard.field_docs import field_docs
 from steelyard.model.value import Value
 
 
