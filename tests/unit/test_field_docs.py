@@ -21,7 +21,7 @@ class Base(Value):
     """Of the base, too,
     in two lines."""
     plain: int = 3
-    "no docstringis this one, but a text all the same"
+    "a text in one pair of quotes"
     bare: int = 4
 
 
@@ -48,7 +48,7 @@ def test_docstrings_are_those_of_the_class_or_of_the_nearest_base() -> None:
     assert field_docs(Derived) == {
         "first": "Of the base.",
         "second": "Of the base, too,\nin two lines.",
-        "plain": "no docstringis this one, but a text all the same",
+        "plain": "a text in one pair of quotes",
         "third": "Given.",
     }
     assert field_docs(Derived.Within) == {"deep": "Found as well."}

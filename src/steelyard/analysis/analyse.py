@@ -80,7 +80,8 @@ def _further(context: Context, response: str) -> Results:
     unasked = study.study.model_copy(update={"question": ""})
     own = Context(
         context.whole, study.model_copy(update={"analysis": analysis, "study": unasked}), seed=context.seed,
-        statistics=statistics.every(), records=context.records, within=within, floors=context.floors, once=context,
+        statistics=statistics.every(), records=context.records, within=within, floors=context.floors,
+        shares_with=context,
     )  # fmt: skip
     results = _results(own)
     rows = {

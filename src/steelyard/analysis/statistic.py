@@ -130,15 +130,15 @@ class Context:
     def __init__(
         self, frame: TrialFrame, study: Study, *, seed: int, statistics: Sequence[Statistic[Any]] = (),
         records: Sequence[TrialRecord] = (), floors: Floors | None = None, decision: Decision | None = None,
-        within: Within | None = None, once: Context | None = None,
+        within: Within | None = None, shares_with: Context | None = None,
     ) -> None:  # fmt: skip
         """`statistics`: those available through `of`. `within`: None if no data within trials were read. `frame` has
-        its levels in the order by which the response is compared, `whole` in that of the study. `once`: context of
-        the same trials by another response, which has computed some of it."""
+        its levels in the order by which the response is compared, `whole` in that of the study. `shares_with`: the
+        context of the same trials by another response, which has computed some of it."""
         self.whole, self.frame = frame, frame.compared_by(study.analysis.response)
         self.study, self.records, self.seed = study, records, seed
         self.floors, self.decision, self.within = floors or Floors(), decision, within or Within()
-        self._once: dict[tuple[Any, ...], Any] = {} if once is None else once._once
+        self._once: dict[tuple[Any, ...], Any] = {} if shares_with is None else shares_with._once
         self._statistics = {statistic.row: statistic for statistic in statistics}
         self._computed: dict[type[Row], tuple[Row, ...] | None] = {}
 

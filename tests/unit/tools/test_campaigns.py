@@ -109,14 +109,16 @@ def test_outcomes_are_plain_json(tmp_path: Path) -> None:
 
 
 DAMAGE = ("plan.jsonl: half", "TRIAL/intervals/l1.parquet: a pipe in its place")
+MORE_DAMAGE = ("TRIAL/trial.json: deleted",)
 """Each through `run` with a simulated cluster; tests/unit/store/test_damage.py has the others."""
 
 
 @pytest.mark.agent
-def test_damage_in_small(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [DAMAGE, pytest.param(MORE_DAMAGE, marks=pytest.mark.by_hand)], ids=len)
+def test_damage_in_small(tmp_path: Path, names: tuple[str, ...]) -> None:
     campaign = CAMPAIGNS["damage"]
-    cases = [case for case in campaign.cases(SEED) if case.name in DAMAGE]
-    assert len(cases) == len(DAMAGE)
+    cases = [case for case in campaign.cases(SEED) if case.name in names]
+    assert len(cases) == len(names)
     lines = carry_out(campaign, cases, tmp_path / "damage.jsonl")
     assert {name: line["findings"] for name, line in lines.items() if line["findings"]} == {}
 

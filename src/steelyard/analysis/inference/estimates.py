@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from steelyard.format import confidence_text
-from steelyard.heavy import np, special
+from steelyard.heavy import np, special, stats
 from steelyard.judging.t_interval import FEWEST_STARTS, deviation, half_width
 from steelyard.model.estimate import Estimate
 
@@ -185,8 +185,8 @@ def median_rank(n: int, confidence: float) -> int | None:
     P(fewer than k values below the median) is binomial(n, 1/2), whatever the distribution: David and Nagaraja, Order
     Statistics, 3rd edition, section 7.1.
     """
-    k = int(np.searchsorted(special.bdtr(np.arange(n // 2 + 1), n, 0.5), (1 - confidence) / 2))
-    while k > 0 and 2 * float(special.bdtr(k - 1, n, 0.5)) > 1 - confidence:
+    k = int(stats.binom.ppf((1 - confidence) / 2, n, 0.5))
+    while k > 0 and 2 * float(stats.binom.cdf(k - 1, n, 0.5)) > 1 - confidence:
         k -= 1
     return k if k > 0 else None
 
@@ -203,7 +203,7 @@ def median_ranks(n: int, confidence: float) -> tuple[int, float] | None:
     k = median_rank(n, confidence)
     if k is None:
         return None
-    outer, inner = (1 - 2 * float(special.bdtr(rank - 1, n, 0.5)) for rank in (k, k + 1))
+    outer, inner = (1 - 2 * float(stats.binom.cdf(rank - 1, n, 0.5)) for rank in (k, k + 1))
     beyond = (outer - confidence) / (outer - inner)
     return k, (n - k) * beyond / (k + (n - 2 * k) * beyond)
 
@@ -229,10 +229,7 @@ def median(values: Sequence[float], unit: str, confidence: float, over: str = "t
 
 def quantile(values: Sequence[float], fraction: float) -> float:
     """Quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan 1996)."""
-    ordered = np.sort(np.asarray(values, dtype=float))
-    place, part = divmod(fraction * (len(ordered) - 1), 1)
-    low, high = ordered[int(place)], ordered[min(int(place) + 1, len(ordered) - 1)]
-    return float(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))
+    return float(np.quantile(np.asarray(values, dtype=float), fraction))
 
 
 def whiskers(values: Sequence[float]) -> tuple[float, float]:
@@ -287,19 +284,17 @@ def quartile(values: Sequence[float], fraction: float, unit: str, confidence: fl
 def _ranks(n: int, fraction: float, confidence: float) -> tuple[int | None, int | None]:
     """(r, s) of the interval of a quantile of n values, from 1; None if n is too small."""
     tail, ranks = (1 - confidence) / 2, np.arange(1, n + 1)
-    low = ranks[special.bdtr(ranks - 1, n, fraction) <= tail]
-    high = ranks[special.bdtrc(ranks - 1, n, fraction) <= tail]
+    low = ranks[stats.binom.cdf(ranks - 1, n, fraction) <= tail]
+    high = ranks[stats.binom.sf(ranks - 1, n, fraction) <= tail]
     return (int(low[-1]) if len(low) else None), (int(high[0]) if len(high) else None)
 
 
 def share(happened: int, n: int, confidence: float, over: str = "trials") -> Estimate:
     """Fraction of n independent units, with the interval of C. J. Clopper and E. S. Pearson (Biometrika 26, 1934),
     which covers at least as often as it promises: of 0 in 5 it ends at 52%."""
-    tail = (1 - confidence) / 2
-    low = float(special.betaincinv(happened, n - happened + 1, tail)) if happened else 0.0
-    high = float(special.betaincinv(happened + 1, n - happened, 1 - tail)) if happened < n else 1.0
+    ends = stats.binomtest(happened, n).proportion_ci(confidence_level=confidence, method="exact")
     method = f"Clopper-Pearson interval over {over}"
-    return Estimate.of(happened / n, (low, high), "", confidence, n, method)
+    return Estimate.of(happened / n, (float(ends.low), float(ends.high)), "", confidence, n, method)
 
 
 def extreme(value: float, n: int, unit: str, confidence: float, what: str, over: str = "trials") -> Estimate:
