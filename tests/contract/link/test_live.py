@@ -61,6 +61,7 @@ def test_losses_are_as_many_as_asked(tmp_path: Path) -> None:
     with places(2) as (first, second):
         config = write_config(tmp_path, _point(loss_percent=20.0), [first, second], seed=3)
         with link(config) as running:
+            _know_each_other(first, second)
             measured = measure(
                 first, second, *PROBES_ONLY, "--probes", "400", "--interval-ms", "1", "--timeout-ms", "3000"
             )
@@ -84,6 +85,13 @@ def test_broadcasts_reach_all_and_frames_go_where_they_are_meant(tmp_path: Path)
     assert counters["receivers"] > counters["frames"], "a broadcast has two receivers"
     assert 0 < received < 20, "the third sees broadcasts and none of the probes"
     assert balanced(counters)
+
+
+def _know_each_other(first: Place, second: Place) -> None:
+    """Enters hardware addresses by hand: the kernel asks for one once a second, and a question may be lost, too."""
+    for asking, asked in ((first, second), (second, first)):
+        entry = (asked.address, "lladdr", asked.mac, "dev", INTERFACE, "nud", "permanent")
+        ip("-netns", asking.namespace, "neighbour", "replace", *entry)
 
 
 def _received(namespace: str) -> int:
