@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 
-from tests.contract.link.live import INTERFACE, LIMIT_S, balanced, ip, link, measure, places, program, write_config
+from tests.contract.link.live import (
+    INTERFACE,
+    LIMIT_S,
+    Place,
+    balanced,
+    ip,
+    link,
+    measure,
+    places,
+    program,
+    write_config,
+)
 
 pytestmark = [
     pytest.mark.agent,
