@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.e2e import forked
+
 BUSY_MACHINE = """
 [limits]
 background_cpu_fraction = 1
@@ -76,16 +78,7 @@ class Laboratory:
 
     def call(self, *words: str | Path, timeout_s: float = 600.0) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
-        return subprocess.run(
-            self.argv(*words),
-            env=self.environment,
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+        return forked.run([str(word) for word in words], self.environment, ROOT, timeout_s)
 
     def run(self, study: Path, *options: str, timeout_s: float = 600.0) -> subprocess.CompletedProcess[str]:
         """`steelyard run`."""

@@ -21,6 +21,8 @@ MOST_PERCENT: Final = 2.0
 TENFOLD: Final = 10.0
 WIDEST: Final = 100.0
 """An interval whose upper end is more times its lower end than this says nothing that deserves digits."""
+THOUSANDFOLD: Final = 1000.0
+"""Beyond this, or its reciprocal, one of both values is next to nothing, and the digits of their ratio are noise."""
 ROUNDING: Final = 1e-9
 CLOSE: Final = 0.05
 """Half-width of an interval over its value below which a ratio deserves a third digit."""
@@ -54,8 +56,8 @@ def scale(values: Sequence[float], unit: str) -> tuple[float, str]:
 def change_text(ratio: Estimate, response: str) -> str:
     """A ratio as people read it, with its interval where it has one: `+18% [3, 35]`, `3.1 times as long [2.2, 4.4]`.
 
-    A change in percent of the baseline from half to double, a ratio beyond. An interval wider than a hundredfold has
-    no ends, and an end beyond tenfold is said in words.
+    A change in percent of the baseline from half to double, a ratio beyond, words beyond a thousandfold. An interval
+    wider than a hundredfold has no ends, and an end of a change in percent that is beyond tenfold is said in words.
     """
     value = change_value(ratio, response)
     ends = interval_text(ratio)
@@ -67,6 +69,10 @@ def change_value(ratio: Estimate, response: str) -> str:
     if in_percent(ratio):
         percent = 100 * (ratio.value - 1)
         return f"{signed_percent(percent, _percent_places(ratio))}%"
+    if ratio.value > THOUSANDFOLD:
+        return f"more than a thousand times as {times_as(response)}"
+    if ratio.value < 1 / THOUSANDFOLD:
+        return f"less than a thousandth as {times_as(response)}"
     return f"{_ratio_number(ratio.value, ratio)} times as {times_as(response)}"
 
 
@@ -96,8 +102,8 @@ def interval_text(ratio: Estimate) -> str:
         places = _percent_places(ratio)
         low, high = (_percent_end(end, places) for end in (ratio.low, ratio.high))
     else:
-        low, high = (_ratio_number(end, ratio) for end in (ratio.low, ratio.high))
-    return f"[{low}, {high}]"
+        low, high = (_ratio_end(end, ratio) for end in (ratio.low, ratio.high))
+    return f"[{low}, {high}]" if low != high else f"[{low}]"
 
 
 def bound_text(ratio: Estimate, response: str, *, upper: bool) -> str:
@@ -119,6 +125,14 @@ def _percent_end(end: float, places: int) -> str:
     if end < 1 / TENFOLD:
         return "less than a tenth"
     return _fixed(100 * (end - 1), places)
+
+
+def _ratio_end(end: float, of: Estimate) -> str:
+    if end > THOUSANDFOLD:
+        return "more than a thousandfold"
+    if end < 1 / THOUSANDFOLD:
+        return "less than a thousandth"
+    return _ratio_number(end, of)
 
 
 def signed_percent(percent: float, places: int) -> str:
