@@ -19,14 +19,16 @@ IN_EVERY_PLUG_IN = {"Settings"}
 
 def known_twice(files: Mapping[str, Path]) -> dict[str, dict[str, list[str]]]:
     """Module -> class name -> the modules that define it, where there are several."""
-    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in files.items()}
-    classes = {module: {node.name for node in tree.body if isinstance(node, ast.ClassDef)} - IN_EVERY_PLUG_IN
-               for module, tree in trees.items()}  # fmt: skip
+    classes: dict[str, set[str]] = {}
+    imports: dict[str, set[str]] = {}
+    for module, path in files.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        classes[module] = {node.name for node in tree.body if isinstance(node, ast.ClassDef)} - IN_EVERY_PLUG_IN
+        imports[module] = set(imported(tree, module, path.name == "__init__.py", files))
     twice = {}
-    for module, tree in trees.items():
+    for module in files:
         definers: dict[str, list[str]] = defaultdict(list)
-        is_package = files[module].name == "__init__.py"
-        for other in sorted({module, *imported(tree, module, is_package, files)} & set(files)):
+        for other in sorted({module, *imports[module]} & set(files)):
             for name in classes[other]:
                 definers[name].append(other)
         if shared := {name: places for name, places in definers.items() if len(places) > 1}:

@@ -79,15 +79,11 @@ def words(name: str) -> set[str]:
     return {form for part in parts for form in (part.lower(), part.lower().removesuffix("s"))}
 
 
-@cache
-def trees() -> Sequence[tuple[Path, ast.Module]]:
-    """Every module, parsed once, and only where these tests run."""
-    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in sorted(PACKAGE.rglob("*.py"))]
-
-
-def of_room(room: str) -> Sequence[tuple[Path, ast.Module]]:
-    """The modules below a folder of the package."""
-    return [(path, tree) for path, tree in trees() if path.is_relative_to(PACKAGE / room)]
+def trees(room: str = "") -> Iterator[tuple[Path, ast.Module]]:
+    """The modules below a folder of the package. Each is parsed and forgotten: together they are 1.7 million objects,
+    through which the garbage collector would look in every later test."""
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
 
 
 def names(path: Path, tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -109,17 +105,20 @@ def names(path: Path, tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def named(word: str) -> Sequence[tuple[str, str, str]]:
     """File, kind and name of what has a word in its name."""
-    return _named().get(word, ())
+    return package()[0].get(word, ())
 
 
 @cache
-def _named() -> Mapping[str, Sequence[tuple[str, str, str]]]:
-    found: dict[str, list[tuple[str, str, str]]] = {}
+def package() -> tuple[Mapping[str, Sequence[tuple[str, str, str]]], Counter[str]]:
+    """What has each word in its name, and how often each name is bound, in one look through all modules."""
+    by_word: dict[str, list[tuple[str, str, str]]] = {}
+    bindings: Counter[str] = Counter()
     for path, tree in trees():
         for kind, name in names(path, tree):
             for word in words(name):
-                found.setdefault(word, []).append((str(path.relative_to(PACKAGE)), kind, name))
-    return found
+                by_word.setdefault(word, []).append((str(path.relative_to(PACKAGE)), kind, name))
+        bindings.update(bound(tree))
+    return by_word, bindings
 
 
 def test_the_page_has_terms_and_words_that_are_not_used() -> None:
@@ -164,14 +163,9 @@ def bound(tree: ast.Module) -> Iterator[str]:
         pending += ast.iter_child_nodes(node)
 
 
-@cache
-def all_bound() -> Counter[str]:
-    return Counter(name for _, tree in trees() for name in bound(tree))
-
-
 @pytest.mark.parametrize("name", EMPTY_LOCALS)
 def test_locals_are_called_what_they_hold(name: str) -> None:
-    assert all_bound()[name] <= EMPTY_LOCALS[name]
+    assert package()[1][name] <= EMPTY_LOCALS[name]
 
 
 @pytest.mark.parametrize("path", PLAIN_PAGES, ids=lambda path: path.name)
@@ -193,7 +187,7 @@ def texts(tree: ast.Module) -> Iterator[str]:
 def test_strings_of_a_room_are_plain_english(room: str) -> None:
     found = [
         (str(path.relative_to(PACKAGE)), match.group(), text[:80])
-        for path, tree in of_room(room)
+        for path, tree in trees(room)
         for text in texts(tree)
         for match in NOT_PLAIN.finditer(text)
     ]
@@ -205,7 +199,7 @@ def test_a_docstring_of_a_room_starts_with_a_noun_or_a_verb(room: str) -> None:
     """`What it prints` is the output; `Why it cannot` is the reason."""
     found = [
         (str(path.relative_to(PACKAGE)), node.value.value[:80])
-        for path, tree in of_room(room)
+        for path, tree in trees(room)
         for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         if node.value.value.startswith(("What ", "Why ", "How ", "Who "))
@@ -218,7 +212,7 @@ def test_strings_and_docstrings_of_the_reading_half_are_plain_english(room: str)
     """Strings of one word are keys, text between backticks is code; both are free."""
     found = [
         f"{path.relative_to(PACKAGE)}:{node.lineno}: {match.group()}"
-        for path, tree in of_room(room)
+        for path, tree in trees(room)
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) > 1
         for match in NOT_PLAIN.finditer(re.sub(r"`[^`]*`", " ", " ".join(node.value.split())))

@@ -7,7 +7,8 @@ What they must know of one, it says by an ability, a fact of its nodes, or a set
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -71,9 +72,15 @@ def imported(path: Path) -> Iterator[str]:
             yield from (name.name for name in node.names)
 
 
+@cache
+def imports() -> Sequence[tuple[str, Sequence[str]]]:
+    """Name of each file, with the words of each of its imports."""
+    return [(path.name, name.split(".")) for path in FILES for name in imported(path)]
+
+
 @pytest.mark.parametrize("seam", find.SEAMS)
 def test_only_the_base_of_a_seam_is_imported(seam: str) -> None:
-    names = [(path.name, name.split(".")) for path in FILES for name in imported(path)]
+    names = imports()
     of_seam = [(file, words[2]) for file, words in names if words[:2] == ["steelyard", seam] and len(words) > 2]
     assert of_seam
     assert [(file, module) for file, module in of_seam if module != "base"] == []

@@ -11,6 +11,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import ne
 from typing import Final, NamedTuple
 
 from steelyard.judging.membership import mean_nodes, sizes
@@ -174,13 +175,11 @@ def _changed(steps: Steps, length_s: float) -> float:
 
 def _instability(demand: Steps, supply: Steps, length_s: float, step_s: float) -> float:
     samples = [place * step_s for place in range(math.ceil(length_s / step_s - ROUNDING))]
-    apart = [
-        _direction(demand, before, after) != _direction(supply, before, after) for before, after in pairwise(samples)
-    ]
+    apart = list(map(ne, _directions(demand, samples), _directions(supply, samples)))
     return 100 * sum(apart) / len(apart) if apart else 0.0
 
 
-def _direction(steps: Steps, before_s: float, after_s: float) -> int:
-    """1, 0 or -1: whether a function is higher, as high, or lower than before."""
-    before, after = _at(steps, before_s), _at(steps, after_s)
-    return (after > before) - (after < before)
+def _directions(steps: Steps, samples: Sequence[float]) -> Iterator[int]:
+    """1, 0 or -1 after each sample but the first: whether a function is higher, as high, or lower than before."""
+    values = [_at(steps, t_s) for t_s in samples]
+    return ((after > before) - (after < before) for before, after in pairwise(values))

@@ -234,6 +234,9 @@ class SiteContract:
         leases = _recorded(site)
         for lease in leases:
             asyncio.run(site.release(lease))
+            if lease_processes.of(lease.id):
+                # Forked before the death, it had no mark before it executed its program: the next `clean` finds it.
+                asyncio.run(site.release(lease))
             assert self.remains(lease) == []
         assert _recorded(site) == []
         assert list((state / "leases").glob("*.json")) == []

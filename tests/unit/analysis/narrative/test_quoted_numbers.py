@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 
@@ -67,6 +68,10 @@ def studies(draw: st.DrawFn) -> tuple[list[TrialRecord], Study]:
     return records, asked
 
 
+BEYOND = {"more than a thousand times as": (1000.0, math.inf), "less than a thousandth as": (0.0, 0.001)}
+"""Words in place of a ratio's digits, and what they leave open."""
+
+
 def quoted(text: str) -> tuple[float, float]:
     """A quantity as printed, in the unit of the store, and half of its last digit."""
     number, _, unit = text.partition(" ")
@@ -82,6 +87,9 @@ def printed(number: str) -> tuple[float, float]:
 
 def ratio_of(change: str) -> tuple[float, float]:
     """The least and greatest ratio that a printed change can mean."""
+    for words, ends in BEYOND.items():
+        if change.startswith(words):
+            return ends
     value, half = printed(NUMBER.search(change)[0])  # type: ignore[index]
     if change.partition("[")[0].rstrip().endswith("%"):
         return 1 + (value - half) / 100, 1 + (value + half) / 100
