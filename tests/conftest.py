@@ -174,8 +174,6 @@ def pytest_configure() -> None:
     settings.load_profile("steelyard")
 
 
-GARBAGE = 20_000
-"""Objects made before the garbage collector looks for those that nothing uses any more; Python itself says 700."""
 FIRST = ("spark", "cassandra", "vm")
 """Marks of tests that take longest."""
 
@@ -203,11 +201,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected lives until the end, so the garbage collector need not look through it again and again, nor
-    through what is made now as often as it would."""
+    """What was collected lives until the end, so the garbage collector need not look through it again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE, 20, 20)
 
 
 @pytest.hookimpl(trylast=True)
