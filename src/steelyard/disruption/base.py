@@ -74,10 +74,10 @@ class Refuses(Protocol):
 
 
 @runtime_checkable
-class Spares(Protocol):
+class Harmless(Protocol):
     """Ability: leaves nodes as they are, so that it may be done to a cluster that exists."""
 
-    spares: bool
+    harmless: bool
 
 
 @runtime_checkable
@@ -98,7 +98,7 @@ class UsesNode(Protocol):
 
 def refused(disruption: Disruption, settings: TrialSettings, system: System, site: Site) -> str:
     """Reason why a disruption of these nodes or of this system is not possible; empty if it is. Pure."""
-    if isinstance(system, Existing) and not isinstance(disruption, Spares):
+    if isinstance(system, Existing) and not isinstance(disruption, Harmless):
         return "a cluster that exists is only measured"
     if isinstance(disruption, UsesNode) and not isinstance(site, ChargesPrograms):
         return (
@@ -120,7 +120,7 @@ async def _by_agent(stage: Stage, node: Node, words: Sequence[str], *, charged: 
         stderr = Path(last_words.name)
         process = await spawn(node, argv, stdin=pipe, stdout=pipe, stderr=stderr, watch=not charged)
 
-        async def let_go() -> None:
+        async def ask_to_heal() -> None:
             # It heals when its input ends; a signal would reach only the client of a node elsewhere.
             if process.stdin is not None:
                 process.stdin.close()
@@ -138,7 +138,7 @@ async def _by_agent(stage: Stage, node: Node, words: Sequence[str], *, charged: 
                     raise SteelyardError(f"{node.name}: `{words[0]}` was not held: {why}")
                 stage.mark(node, name, line["t_s"])
         finally:
-            await to_the_end(let_go())
+            await to_the_end(ask_to_heal())
 
 
 async def _line(process: asyncio.subprocess.Process, limit_s: float) -> dict[str, Any]:

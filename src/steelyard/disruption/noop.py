@@ -16,7 +16,7 @@ class Settings(Value):
 class Noop:
     """Does nothing."""
 
-    name, takes_down, spares = "noop", False, True
+    name, takes_down, harmless = "noop", False, True
 
     async def hold(self, stage: Stage) -> None:
         """Wait."""

@@ -80,7 +80,7 @@ class Evidence:
     """What the scaling policy saw and said."""
     disruptions: Sequence[Disrupted] = ()
     """Disruptions of nodes."""
-    let_go: Mapping[tuple[str, str], Sequence[Span]] = field(default_factory=dict)
+    excused: Mapping[tuple[str, str], Sequence[Span]] = field(default_factory=dict)
     """Probe and node to the times in which nothing was expected of it, as its server was down."""
 
     @property
@@ -275,7 +275,7 @@ def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
         if node in served and served[node].begun_s > -math.inf and times_s:
             # Instruments that read the server of a joiner begin when it serves.
             span = span.within(Span(min(times_s), ended_s))
-        gap_s = max(longest_gap_s(times_s, *part) for part in _without(span, evidence.let_go.get((probe, node), ())))
+        gap_s = max(longest_gap_s(times_s, *part) for part in _without(span, evidence.excused.get((probe, node), ())))
         reasons += over(ReasonKind.PROBE_GAP, gap_s, limits.probe_gap_s, "s", f"{probe} on {node}")
     return reasons
 

@@ -48,7 +48,7 @@ class DisruptionInProgress:
         self._begun_s = 0.0
         self.activities: list[Disrupted] = []
         """Disruptions so far, in order of time."""
-        self.let_go: dict[Instrument, list[Span]] = {}
+        self.excused: dict[Instrument, list[Span]] = {}
         """When nothing was expected of an instrument that reads a server which was down."""
 
     def measuring(self, begun_s: float) -> None:
@@ -150,16 +150,16 @@ class DisruptionInProgress:
         for node in nodes:
             gone = await self._cluster.readings.processes.end(node.name, functools.partial(_reads, node))
             for instrument in gone:
-                self.let_go.setdefault(instrument, []).append(Span(time.time()))
+                self.excused.setdefault(instrument, []).append(Span(time.time()))
 
     async def _read_again(self, nodes: Sequence[Node]) -> None:
         readings = self._cluster.readings
         for node in nodes:
             watched = await watched_nodes(self._cluster.system, [node])
             await readings.processes.begin([watched], functools.partial(_reads, node))
-        for spans in self.let_go.values():
+        for spans in self.excused.values():
             spans[-1] = Span(spans[-1].begun_s, min(spans[-1].ended_s, time.time()))
-        readings.gone.difference_update(self.let_go)
+        readings.gone.difference_update(self.excused)
 
     def _mark(self, node: Node, name: str, t_s: float | None = None) -> None:
         """Add a mark: now, or at a time of the node's own clock."""

@@ -91,7 +91,7 @@ class Readings:
         for who, samples in self.samples.items():
             self.samples[who] = [one for one in samples if one.t_s >= t_s]
 
-    def let_go(self, node: str) -> None:
+    def expect_no_more(self, node: str) -> None:
         """Expect no more readings of a node, whose commands may end from now on."""
         self.gone |= {who for who in self.samples if who[1] == node}
 

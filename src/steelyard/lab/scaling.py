@@ -197,7 +197,7 @@ class ScalingInProgress:
             # At once, as the next node waits for it.
             await together([self._look_at(node), self._watch(node, lambda probe: isinstance(probe, ReadsWay))])
         except BaseException as error:
-            readings.let_go(node.name)
+            readings.expect_no_more(node.name)
             if isinstance(error, SystemFault):
                 self._update(outcome="failed", error=error.in_a_line)
             if node not in cluster.members.in_service:
@@ -222,7 +222,7 @@ class ScalingInProgress:
         cluster, readings = self._cluster, self._cluster.readings
         before = cluster.members.in_service
         cluster.members.begin_leave(node)
-        readings.let_go(node.name)
+        readings.expect_no_more(node.name)
         leaving = self._elastic.leave(node, before, functools.partial(self._mark, node))
         self._arrived(node, LEFT, await self._saying(node, "leaving", leaving, asyncio.Event()))
         cluster.members.left(node)

@@ -152,7 +152,7 @@ class TrialRunner:
                 activities=course.activities,
                 scaling=course.scaled,
                 disruptions=course.disruptions,
-                let_go={} if course.disrupting is None else course.disrupting.let_go,
+                excused={} if course.disrupting is None else course.disrupting.excused,
             ),
             self.study.limits,
         )

@@ -126,7 +126,7 @@ def test_nodes_come_and_go(tmp_path: Path) -> None:
         async with watching([Ticking()], first, Silent(), alone=True) as readings:
             await readings.processes.begin([[Watched(node("n3", tmp_path))]])
             assert readings.samples["meter", "n3"]
-            readings.let_go("n2")
+            readings.expect_no_more("n2")
             await readings.processes.end("n2")
             count = len(readings.samples["meter", "n2"])
             await readings.reach(readings.samples["meter", "n1"][-1].t_s + 4, 10.0)
@@ -142,7 +142,7 @@ def test_commands_begin_again_once_a_clock_was_set(tmp_path: Path) -> None:
     async def begin_again() -> None:
         watched = [Watched(node(name, tmp_path)) for name in ("n1", "n2")]
         async with watching([Ticking()], watched, Silent(), {"n1": 1.0}, alone=True) as readings:
-            readings.let_go("n2")
+            readings.expect_no_more("n2")
             await readings.processes.end("n2")
             (first,) = readings.process_ids
             await readings.correct_by({"n1": 1.05})
@@ -189,7 +189,7 @@ def test_a_node_that_joins_is_read_from_the_node_that_is_named_for_all(tmp_path:
 def test_a_probe_of_a_node_that_leaves_may_end_by_itself(tmp_path: Path) -> None:
     async def leave() -> None:
         async with watching([Ticking(lines=2)], [Watched(node("n1", tmp_path))], Silent(), alone=True) as readings:
-            readings.let_go("n1")
+            readings.expect_no_more("n1")
             await asyncio.sleep(0.5)
             assert readings.failure is None
 
