@@ -105,7 +105,7 @@ test:
 # processors, so that a container's server would not be ready in time.
 test-elsewhere: setup
 	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile --no-loadscope-reorder -m '(docker or arm) and not by_hand' tests/contract tests/e2e
-	$(BIN)/pytest --durations=12 -m 'vm and not by_hand' tests/contract tests/e2e
+	$(BIN)/pytest --durations=12 --numprocesses 1 -m 'vm and not by_hand' tests/contract tests/e2e
 
 bench: setup
 	$(BIN)/steelyard setup cassandra-stress

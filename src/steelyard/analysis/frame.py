@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from steelyard.analysis.treatments import NODES
+from steelyard.analysis.treatments import NODES, Treatment
 from steelyard.heavy import pl
 from steelyard.judging.attempts import is_cut, orders_of_treatment
 from steelyard.judging.measures import with_derived
@@ -146,8 +147,12 @@ class TrialFrame:
             for name, levels in self.factors.items()
         })  # fmt: skip
 
-    def treatments(self) -> tuple[dict[str, Level], ...]:
+    def treatments(self) -> tuple[Treatment, ...]:
         """Every treatment that has a row, in the order of the factors' levels."""
+        return self._treatments
+
+    @cached_property
+    def _treatments(self) -> tuple[Treatment, ...]:
         seen: dict[tuple[Level, ...], dict[str, Level]] = {}
         for row in self.data.select(self.names).unique().iter_rows() if self.names else ():
             seen[row] = {name: level for name, level in zip(self.names, row, strict=True) if level is not None}

@@ -114,10 +114,12 @@ def _of_response(
     frame: TrialFrame, response: str, floors: Floors, study: Study | None, same: bool
 ) -> Iterator[ResponseFloor]:
     """One row per source; none if the study has no value of the response."""
+    spreads = floors.spreads(response)
+    if not spreads and not same:
+        return
     rows = frame.data.filter(pl.col("used") & pl.col(response).is_not_null())
     if not rows.height:
         return
-    spreads = floors.spreads(response)
     if same and (mine := spread_of(rows, response)) is not None:
         spreads = [(mine, "this study")]
     for spread, source in spreads:
