@@ -71,7 +71,7 @@ def change_value(ratio: Estimate, response: str) -> str:
         return f"{signed_percent(percent, _percent_places(ratio))}%"
     if ratio.value > THOUSANDFOLD:
         return f"more than a thousand times as {times_as(response)}"
-    if ratio.value < 1 / THOUSANDFOLD:
+    if 0 < ratio.value < 1 / THOUSANDFOLD:
         return f"less than a thousandth as {times_as(response)}"
     return f"{_ratio_number(ratio.value, ratio)} times as {times_as(response)}"
 

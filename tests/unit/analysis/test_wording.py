@@ -30,6 +30,7 @@ def ratio(value: float, low: float | None = None, high: float | None = None) -> 
         (ratio(6536.0, 5010.0, 8525.0), P99, "more than a thousand times as high [more than a thousandfold]"),
         (ratio(1400.0, 700.0, 2800.0), P99, "more than a thousand times as high [700, more than a thousandfold]"),
         (ratio(600.0, 300.0, 1200.0), P99, "600 times as high [300, more than a thousandfold]"),
+        (ratio(0.0), P99, "0 times as high"),
         (ratio(0.0002, 0.0001, 0.0004), TIME, "less than a thousandth as long [less than a thousandth]"),
         (ratio(0.9, 0.2, 14.0), TIME, "−10% [−80, more than tenfold]"),
         (ratio(0.6, 0.04, 0.9), TIME, "−40% [less than a tenth, −10]"),
