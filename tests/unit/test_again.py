@@ -33,13 +33,15 @@ def test_fails_once():
 def test_passes():
     pass
 """
+NAME = "tests/e2e/test_it.py"
 WRONG = "def test_fails():\n    assert False\n"
 
 
 def session(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "conftest.py").write_text(HOOK)
-    (folder / "test_it.py").write_text(text)
+    (folder / "tests" / "e2e").mkdir(parents=True)
+    (folder / NAME).write_text(text)
     argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300)
@@ -48,23 +50,25 @@ def session(folder: Path, text: str, *options: str) -> subprocess.CompletedProce
 def test_what_passes_alone_is_named_and_the_run_passes(tmp_path: Path) -> None:
     done = session(tmp_path, UNSTABLE, "--numprocesses", "2")
     assert done.returncode == pytest.ExitCode.OK, done.stdout
-    assert "UNSTABLE, to be mended: failed beside other tests, passed alone: test_it.py::test_fails_once" in done.stdout
+    assert f"UNSTABLE, to be mended: failed beside other tests, passed alone: {NAME}::test_fails_once" in done.stdout
 
 
 def test_what_fails_alone_fails_the_run(tmp_path: Path) -> None:
     done = session(tmp_path, WRONG + UNSTABLE, "--numprocesses", "2")
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
-    assert "run again alone: test_it.py::test_fails, test_it.py::test_fails_once" in done.stdout
+    assert f"run again alone: {NAME}::test_fails, {NAME}::test_fails_once" in done.stdout
     assert "UNSTABLE" not in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("count", "several"), [(MOST + 1, 2), (1, None), (0, 2)], ids=["too many", "not beside others", "none"]
+    ("count", "several", "name"),
+    [(MOST + 1, 2, NAME), (1, None, NAME), (0, 2, NAME), (1, 2, "tests/unit/test_it.py")],
+    ids=["too many", "not beside others", "none", "of functions"],
 )
-def test_others_get_no_second_try(count: int, several: int | None) -> None:
+def test_others_get_no_second_try(count: int, several: int | None, name: str) -> None:
     session, reporter = MagicMock(exitstatus=pytest.ExitCode.TESTS_FAILED), MagicMock()
     session.config.getoption.return_value = several
-    reporter.stats = {"failed": [MagicMock(nodeid=f"test_it.py::test_{number}") for number in range(count)]}
+    reporter.stats = {"failed": [MagicMock(nodeid=f"{name}::test_{number}") for number in range(count)]}
     run_again(session, reporter)
     reporter.write_line.assert_not_called()
     assert session.exitstatus == pytest.ExitCode.TESTS_FAILED
