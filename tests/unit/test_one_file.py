@@ -53,7 +53,7 @@ class HarmonicMean(MeasuredTreatment):
 
 
 def harmonic_means(context: Context) -> Iterator[HarmonicMean]:
-    for treatment in context.frame.treatments():
+    for treatment in context.frame.treatments:
         values = context.frame.values(context.response, treatment)[context.response].to_list()
         if values:
             unit = unit_of(context.response)

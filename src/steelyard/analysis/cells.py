@@ -93,7 +93,7 @@ def objective_cells(records: Sequence[TrialRecord], study: Study) -> dict[str, t
 
 def cells_of(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[CellValue, ...]:
     """Each treatment's response over its used trials, in the order of the factors' levels."""
-    means = [(treatment, start_means(frame.values(response, treatment), response)) for treatment in frame.treatments()]
+    means = [(treatment, start_means(frame.values(response, treatment), response)) for treatment in frame.treatments]
     return _cells(means, response, confidence)
 
 

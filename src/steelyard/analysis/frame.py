@@ -147,12 +147,9 @@ class TrialFrame:
             for name, levels in self.factors.items()
         })  # fmt: skip
 
+    @cached_property
     def treatments(self) -> tuple[Treatment, ...]:
         """Every treatment that has a row, in the order of the factors' levels."""
-        return self._treatments
-
-    @cached_property
-    def _treatments(self) -> tuple[Treatment, ...]:
         seen: dict[tuple[Level, ...], dict[str, Level]] = {}
         for row in self.data.select(self.names).unique().iter_rows() if self.names else ():
             seen[row] = {name: level for name, level in zip(self.names, row, strict=True) if level is not None}
@@ -170,7 +167,7 @@ class TrialFrame:
     def others(self, *without: str) -> Iterator[dict[str, Level]]:
         """Every combination of levels of the other factors that has a row, in order: the lines of a figure."""
         seen: list[dict[str, Level]] = []
-        for treatment in self.treatments():
+        for treatment in self.treatments:
             rest = {name: level for name, level in treatment.items() if name not in without}
             if rest not in seen:
                 seen.append(rest)

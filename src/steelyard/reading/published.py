@@ -169,7 +169,7 @@ def _kind_of_link(name: str) -> str:
 
 def _differing_factor(frame: TrialFrame, own: Own, another: Own) -> str:
     """The factor in which two treatments differ."""
-    named = {label(treatment): treatment for treatment in frame.treatments()}
+    named = {label(treatment): treatment for treatment in frame.treatments}
     first, second = named[own.name], named[another.name]
     return next(name for name in frame.names if first.get(name) != second.get(name))
 
@@ -178,7 +178,7 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
     by_id = {one.key: one for one in ours.records}
     treatments: list[Own] = []
     values: Values = {}
-    for treatment in frame.treatments():
+    for treatment in frame.treatments:
         if any(treatment.get(name) != level for name, level in fixed.items()):
             continue
         used = frame.values("operations", treatment)

@@ -62,7 +62,7 @@ def test_control_trials_and_trials_without_a_value_are_left_out_with_a_reason():
 def test_treatments_follow_the_order_of_the_study():
     records = [record(1.0, nodes=nodes, workload=workload) for nodes in (6, 1, 3) for workload in "CA"]
     built = TrialFrame.build(records, {"nodes": (1, 3, 6), "workload": ("C", "A")}, ("nodes",), 0)
-    assert [tuple(one.values()) for one in built.treatments()] == [
+    assert [tuple(one.values()) for one in built.treatments] == [
         (1, "C"), (1, "A"), (3, "C"), (3, "A"), (6, "C"), (6, "A"),
     ]  # fmt: skip
     assert list(built.others("nodes")) == [{"workload": "C"}, {"workload": "A"}]
@@ -83,5 +83,5 @@ def test_a_factor_with_the_name_of_a_column_is_refused(name):
 
 def test_no_records_make_an_empty_frame():
     built = TrialFrame.build([], {"nodes": (1, 3)}, ("nodes",), 0)
-    assert built.treatments() == ()
+    assert built.treatments == ()
     assert built.values(TIME, {"nodes": 1}).height == 0

@@ -143,7 +143,7 @@ def pair(a: Side, b: Side) -> Pairing:
 
 def _levels(side: Side) -> list[str]:
     """Each factor with its levels that have a trial, as text."""
-    tried = side.frame.treatments()
+    tried = side.frame.treatments
     return [
         f"{name} {' '.join(str(level) for level in levels if any(one.get(name) == level for one in tried))}"
         for name, levels in side.frame.factors.items()
@@ -153,7 +153,7 @@ def _levels(side: Side) -> list[str]:
 def _cells(side: Side, shared: Sequence[str], letter: str) -> dict[tuple[tuple[str, Level], ...], Treatment]:
     """The levels of the shared factors to the treatment that the side has there."""
     cells: dict[tuple[tuple[str, Level], ...], Treatment] = {}
-    for treatment in side.frame.treatments():
+    for treatment in side.frame.treatments:
         if any(treatment.get(name) != level for name, level in side.fixed.items()):
             continue
         key = tuple((name, treatment.get(name, "")) for name in shared)

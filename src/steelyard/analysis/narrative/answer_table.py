@@ -195,7 +195,7 @@ def planned(frame: TrialFrame, study: Study) -> Callable[[Treatment], bool]:
     fraction = fraction_of(frame, study)
     if study.design.kind in ("full-factorial", "same") or (study.design.kind == "fractional" and fraction is None):
         return lambda treatment: True
-    known = {_key(frame, one) for one in (*treatments_of(study, fraction), *frame.treatments())}
+    known = {_key(frame, one) for one in (*treatments_of(study, fraction), *frame.treatments)}
     return lambda treatment: _key(frame, treatment) in known
 
 

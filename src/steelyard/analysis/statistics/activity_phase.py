@@ -53,7 +53,7 @@ class ActivityPhase(TreatmentRow):
 def activity_phases(context: Context) -> Iterator[ActivityPhase]:
     """Every phase of each treatment and kind of activity, in the order of the levels and of time."""
     rows = [row for row in context.of(NodeActivity) if row.used and row.outcome in ARRIVED.values()]
-    for treatment in context.frame.treatments() if rows else ():
+    for treatment in context.frame.treatments if rows else ():
         trials = set(context.frame.where(treatment).select("trial_id", "attempt").rows())
         for kind in ARRIVED:
             own = [row for row in rows if row.kind == kind and (row.trial_id, row.attempt) in trials]

@@ -81,7 +81,7 @@ class ActivityResponse(MeasuredTreatment):
 def activity_responses(context: Context) -> Iterator[ActivityResponse]:
     """Every treatment and activity, each response window by window."""
     around = context.within.around
-    for treatment in context.frame.treatments() if around else ():
+    for treatment in context.frame.treatments if around else ():
         trials = context.frame.where(treatment).select("trial_id", "attempt", "start", "block").rows()
         units = {(trial, attempt): (start, block) for trial, attempt, start, block in trials}
         own = [one for one in around if one.trial in units]

@@ -82,7 +82,7 @@ class Cell:
 def aligned(context: Context) -> Iterator[AlignedSecond]:
     """Every treatment, kind of first activity and response, second by second."""
     trials = context.within.aligned
-    for treatment in context.frame.treatments() if trials else ():
+    for treatment in context.frame.treatments if trials else ():
         rows = context.frame.values(context.response, treatment)
         units = {(trial, attempt): unit for trial, attempt, *unit in rows.select(*KEYS, "start", "block").rows()}
         for kind in get_args(AlignedKind):

@@ -37,7 +37,7 @@ class Course(SteadyState):
 
 def courses(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Course, ...]:
     """All treatments together (where there are several), then each treatment that has a used trial."""
-    treatments = frame.treatments()
+    treatments = frame.treatments
     first_s = float(frame.data["begun_s"].min()) if frame.data.height else 0.0  # type: ignore[arg-type]
     judged = []
     if len(treatments) > 1:

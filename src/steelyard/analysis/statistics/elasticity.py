@@ -171,7 +171,7 @@ def _with_measures(context: Context, carried: Capacities) -> TrialFrame:
 
 def _rows(context: Context, frame: TrialFrame) -> Iterator[Elasticity]:
     study, frame = context.study, with_mean_of_factors(frame)
-    treatments = [one for one in frame.treatments() if not _trials(frame, one).is_empty()]
+    treatments = [one for one in frame.treatments if not _trials(frame, one).is_empty()]
     known = {record.key: record for record in context.records}
     firsts = [known[_trials(frame, one).select("trial_id", "attempt").row(0)] for one in treatments]
     controls = [one for one, first in zip(treatments, firsts, strict=True) if first.settings.policy.name == NONE]

@@ -49,7 +49,7 @@ def job_stages(context: Context) -> Iterator[JobStage]:
     """Every stage of each treatment, in the order of its levels."""
     of_attempt = context.frame.data.select("trial_id", "attempt", "start").iter_rows()
     starts = {(trial, attempt): str(start) for trial, attempt, start in of_attempt}
-    places = {label(treatment): place for place, treatment in enumerate(context.frame.treatments())}
+    places = {label(treatment): place for place, treatment in enumerate(context.frame.treatments)}
     for of in sorted(context.within.stages, key=lambda of: places.get(label(of.treatment), len(places))):
         stages: dict[int, dict[Attempt, list[dict[str, float]]]] = {}
         for trial, frame in of.trials:

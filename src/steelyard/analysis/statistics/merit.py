@@ -71,7 +71,7 @@ def merits(
     if not study.cost.declared and not measured:
         return ()
     nodes = {record.key: counted_nodes(record, study) for record in records}
-    rows = (_merit(frame, treatment, study, nodes, measured, confidence) for treatment in frame.treatments())
+    rows = (_merit(frame, treatment, study, nodes, measured, confidence) for treatment in frame.treatments)
     return tuple(one for one in rows if one is not None)
 
 

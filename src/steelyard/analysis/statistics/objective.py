@@ -59,7 +59,7 @@ def objective_levels(
     which the limit was not met, as far as it is known."""
     factor = size_factor(frame) or next(iter(numeric(frame)), "")
     unit, rows = unit_of(limit.response), []
-    for treatment in frame.treatments():
+    for treatment in frame.treatments:
         means = start_means(frame.values(limit.response, treatment), limit.response)
         if not means:
             continue

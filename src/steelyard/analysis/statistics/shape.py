@@ -93,7 +93,7 @@ def two_modes(values: Sequence[float], rng: np.random.Generator) -> float | None
 def shapes(frame: TrialFrame, response: str, rng: np.random.Generator) -> tuple[Shape, ...]:
     """One row per treatment with a used trial."""
     pointed = []
-    for treatment in frame.treatments():
+    for treatment in frame.treatments:
         rows = frame.values(response, treatment)
         values = [float(value) for value in rows[response]]
         if not values:

@@ -131,7 +131,7 @@ def summaries(
     frame: TrialFrame, response: str, confidence: float = 0.95, gain_error_percent: float = 0.0
 ) -> tuple[Summary, ...]:
     """One summary per treatment, in the order of the factors' levels."""
-    treatments = frame.treatments()
+    treatments = frame.treatments
     return tuple(summarise(frame, response, treatment, confidence, gain_error_percent) for treatment in treatments)
 
 

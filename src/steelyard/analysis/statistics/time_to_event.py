@@ -115,7 +115,7 @@ def event_times(context: Context) -> Iterator[EventTime]:
 
 def _scaled_out(context: Context) -> Iterator[_Group]:
     records = {record.key: record for record in context.records}
-    for treatment in context.frame.treatments():
+    for treatment in context.frame.treatments:
         rows = context.frame.where(treatment).filter(pl.col("used") & ~pl.col("control"))
         keys = rows.select("trial_id", "attempt").rows()
         watched = [one for key in keys if key in records and (one := until_scaled_out(records[key])) is not None]
@@ -134,7 +134,7 @@ def until_scaled_out(record: TrialRecord) -> Watched | None:
 
 def _back(context: Context) -> Iterator[_Group]:
     returns = context.within.returns
-    for treatment in context.frame.treatments() if returns else ():
+    for treatment in context.frame.treatments if returns else ():
         trials = context.frame.where(treatment).select("trial_id", "attempt", "start").rows()
         starts = {(trial, attempt): start for trial, attempt, start in trials}
         own = [one for one in returns if one.trial in starts]

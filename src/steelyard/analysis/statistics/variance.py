@@ -58,7 +58,7 @@ def _of_response(frame: TrialFrame, response: str, confidence: float) -> Iterato
     rows = frame.values(response)
     if frame.names:
         rows = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in frame.names))
-    treatments = frame.treatments()
+    treatments = frame.treatments
     if len(treatments) > 1 and rows.height:
         yield _row(rows, frame.names, response, {}, confidence)
     for treatment in treatments:

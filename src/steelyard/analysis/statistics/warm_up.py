@@ -65,7 +65,7 @@ def warm_up(
 def warm_ups(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[WarmUp, ...]:
     """One row per treatment and start."""
     rows = []
-    for treatment in frame.treatments():
+    for treatment in frame.treatments:
         for start in frame.where(treatment)["start"].unique(maintain_order=True):
             row = warm_up(frame, response, treatment, str(start), confidence)
             if row is not None:
