@@ -314,7 +314,7 @@ def test_links_between_containers_can_be_cut_from_outside(tmp_path: Path) -> Non
         async def body() -> list[bool]:
             seen = [await reached()]
             cut = Partition(partition.Settings())
-            async with holding(cut, Stage(unused, nodes[:1], nodes, 60.0, unused, site)):
+            async with holding(cut, Stage(unused, nodes[:1], nodes, 60.0, lambda *_: None, site)):
                 seen.append(await reached())
             return [*seen, await reached()]
 
