@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from steelyard.heavy import np, special
+from steelyard.heavy import special
 
 POWER = 0.8
 """Chance with which a difference should be found, by a plan or by further starts."""
@@ -31,7 +31,11 @@ def t_quantile(confidence: float, degrees: float) -> float:
 
 def deviation(values: Sequence[float]) -> float:
     """Standard deviation with n - 1; 0 for fewer than two values."""
-    return float(np.std(np.asarray(values, dtype=float), ddof=1)) if len(values) > 1 else 0.0
+    n = len(values)
+    if n < 2:
+        return 0.0
+    mean = math.fsum(values) / n
+    return math.hypot(*(value - mean for value in values)) / math.sqrt(n - 1)
 
 
 def half_width(sd: Any, n: int, confidence: float) -> Any:

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import gaps
 from steelyard.analysis.inference.effect_sizes import TwoSamples
 from steelyard.analysis.inference.estimates import ROUNDING
 from steelyard.analysis.inference.gaps import Gap
 from steelyard.analysis.treatments import WORKLOADS, Treatment
-from steelyard.heavy import pl
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.named_level import Level
 
@@ -142,18 +141,20 @@ def pair_of(a: tuple[TrialFrame, Treatment], b: tuple[TrialFrame, Treatment], re
 
 def _units(frame: TrialFrame, treatment: Treatment, response: str, shared: Shared) -> dict[object, _Unit]:
     """The starts of a treatment with a value, or its blocks, in order of time."""
-    starts = frame.values(response, treatment).group_by("start", maintain_order=True)
-    means: dict[object, list[tuple[float, int, int]]] = {}
-    columns = pl.col("block", "place_in_block").first(), pl.col(response).cast(pl.Float64).mean(), pl.len()
-    for start, block, place, mean, n in starts.agg(*columns).iter_rows():
-        means.setdefault(block if shared == "block" else start, []).append((mean, n, place))
+    rows = frame.values(response, treatment)
+    places = zip(*(rows[name].to_list() for name in ("start", "block", "place_in_block")), strict=True)
+    of_start = {start: (block, place) for start, block, place in places}
+    units: dict[object, list[tuple[float, int, int]]] = {}
+    for start, mean, n in start_means(rows, response):
+        block, place = of_start[start]
+        units.setdefault(block if shared == "block" else start, []).append((mean, n, place))
     return {
         unit: _Unit(
-            math.fsum(of_start for of_start, *_ in each) / len(each),
+            math.fsum(mean for mean, *_ in each) / len(each),
             tuple(n for _, n, _ in each),
             math.fsum(place for *_, place in each) / len(each),
         )
-        for unit, each in means.items()
+        for unit, each in units.items()
     }
 
 

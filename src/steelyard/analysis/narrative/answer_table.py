@@ -323,8 +323,7 @@ def _lacks(frame: TrialFrame, study: Study, treatment: Treatment) -> str:
 
 def _missing(frame: TrialFrame, treatment: Treatment) -> Literal["no value", "no valid trial"]:
     """Reason why a level has no value."""
-    rows = frame.where(treatment)
-    return "no value" if rows.filter(pl.col("used") & ~pl.col("control")).height else "no valid trial"
+    return "no value" if frame.where(treatment, used=True).height else "no valid trial"
 
 
 def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) -> AnswerRow:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated
 
 from steelyard.analysis.comparisons.level_ratios import centre
-from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.frame import TrialFrame, start_means, values_of_starts
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import HIDDEN, IN_UNIT, Column, InUnitOrNone, MeasuredTreatment
 from steelyard.analysis.statistic import Context, Section, Statistic
@@ -17,7 +17,6 @@ from steelyard.analysis.statistics.exclusions import Exclusion, exclusions
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import named
 from steelyard.format import number
-from steelyard.heavy import pl
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
@@ -82,7 +81,7 @@ def summarise(
     rows = frame.values(response, treatment)
     values = [float(value) for value in rows[response]]
     means = [mean for _, mean, _ in start_means(rows, response)]
-    medians = [float(one) for one in rows.group_by("start", maintain_order=True).agg(pl.median(response))[response]]
+    medians = [statistics.median(each) for each in values_of_starts(rows, response).values()]
     left_out = exclusions(frame, response, treatment)
     common = {
         "treatment": treatment, "response": response, "unit": unit, "n": len(values), "starts": len(means),

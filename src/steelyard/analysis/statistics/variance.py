@@ -77,12 +77,13 @@ def _row(
     }  # fmt: skip
     if float(rows[response].cast(pl.Float64).min()) <= 0:  # type: ignore[arg-type]
         return VarianceComponents(**about, note="a value of 0 or less has no logarithm: no coefficients of variation")
+    of_starts, treatments = rows["start"].to_list(), list(rows.select(names).iter_rows()) if names else None
     spread = components(
-        rows[response].cast(pl.Float64).log().to_list(), rows["start"].to_list(), blocks=rows["block"].to_list(),
-        treatments=list(rows.select(names).iter_rows()) if names else None, confidence=confidence,
+        rows[response].cast(pl.Float64).log().to_list(), of_starts, blocks=rows["block"].to_list(),
+        treatments=treatments, confidence=confidence,
     )  # fmt: skip
-    means = rows.select("start", *names).n_unique()
-    starts = round(means / rows.select(names).n_unique()) if names else means
+    means = len(set(zip(of_starts, treatments or of_starts, strict=True)))
+    starts = round(means / len(set(treatments))) if treatments else means
     return VarianceComponents(
         **{**about, "starts": spread.starts, "blocks": spread.blocks},
         between_blocks=as_cv(spread.between_blocks), between_starts=as_cv(spread.between_starts),
