@@ -177,8 +177,7 @@ class TrialFrame:
     def exclusions(self, response: str, treatment: Mapping[str, Level] | None = None) -> dict[str, int]:
         """Number of excluded rows by first reason: {reason: rows}, most frequent first."""
         counts: dict[str, int] = {}
-        columns = ("outcome", "reasons", "control", "warm_up", "operations", response)
-        for row in self.where(treatment or {}).select(*dict.fromkeys(columns)).iter_rows(named=True):
+        for row in self.where(treatment or {}).iter_rows(named=True):
             reason = _why_left_out(row, response)
             if reason:
                 counts[reason] = counts.get(reason, 0) + 1
