@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -25,6 +26,7 @@ from steelyard.plan import Machine, preflight
 from steelyard.site.kernel import cgroup, programs
 from steelyard.site.vm.refusals import PACKAGES
 from tests.again import run_again
+from tests.by_file import ByFile
 
 QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 EXPECTED = ("this kernel ", "this machine has no ", "this network ", "as root ")
@@ -198,6 +200,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark in marks & NEEDS.keys():
             if reason := NEEDS[mark]():
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    """Scheduler of `--dist loadfile`."""
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

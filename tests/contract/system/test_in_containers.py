@@ -50,6 +50,7 @@ class TestRedis(InContainers, test_redis.TestThreeMasters):
 
 
 @pytest.mark.redis
+@pytest.mark.by_hand
 class TestRedisGrowth(InContainers, test_redis.Smallest):
     site: ClassVar = {"network": "bridge", "storage": "overlay"}
 

@@ -45,6 +45,7 @@ class TestSparkHdfsGrowth(JavaInContainers, test_spark_hdfs.SmallestGrowth):
 
 
 @pytest.mark.cassandra
+@pytest.mark.by_hand
 class TestCassandraGrowth(JavaInContainers, test_cassandra_grows.Smallest):
     site: ClassVar = {"network": "bridge", "storage": "volume"}
 

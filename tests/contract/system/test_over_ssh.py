@@ -145,6 +145,7 @@ class TestRedis(OnTheShelf, test_redis.TestThreeMasters):
 
 
 @pytest.mark.redis
+@pytest.mark.by_hand
 class TestRedisGrowth(OnTheShelf, test_redis.Smallest):
     """By addresses of version 6."""
 
