@@ -77,7 +77,7 @@ def number(value: float | None, *, spread: float | None = None, digits: int = DI
     """A number; with `spread` (half-width of its interval, or standard deviation), to two significant digits of it.
 
     `trim=True` drops trailing zeros, for a number that stands alone; False keeps them, for a column. By default, those
-    of a whole number are dropped unless `spread` makes them significant.
+    of a whole number are dropped unless `spread` makes them significant. Nothing but zeros has no sign.
     """
     if value is None or not math.isfinite(value):
         return NONE
@@ -91,7 +91,7 @@ def number(value: float | None, *, spread: float | None = None, digits: int = DI
     text = f"{value:,.{places}f}"
     if places and (trim or (trim is None and spread is None and float(value).is_integer())):
         text = text.rstrip("0").rstrip(".")
-    return text.replace("-", MINUS)
+    return text.replace("-", MINUS if text.strip("-0.") else "")
 
 
 def interval(estimate: Estimate | None, resolution: float = 0.0) -> str:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.comparisons.level_ratios import centre, level_value
 from steelyard.analysis.frame import TrialFrame, factors_of, in_order_of_time, place, plain_levels, start_means
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.treatments import Treatment, label
@@ -109,7 +109,8 @@ def _cells(
     cells = [
         CellValue(
             treatment=treatment, cell=label(treatment), response=response, n=sum(n for *_, n in starts),
-            starts=len(starts), value=centre([mean for _, mean, _ in starts], unit, confidence) if starts else None,
+            starts=len(starts),
+            value=level_value([mean for _, mean, _ in starts], response, confidence) if starts else None,
         )
         for treatment, starts in means
     ]  # fmt: skip

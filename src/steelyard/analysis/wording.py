@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from steelyard.analysis.treatments import Treatment, label
-from steelyard.format import number
+from steelyard.format import interval, number
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 
@@ -74,6 +74,25 @@ def change_value(ratio: Estimate, response: str) -> str:
     if 0 < ratio.value < 1 / THOUSANDFOLD:
         return f"less than a thousandth as {times_as(response)}"
     return f"{_ratio_number(ratio.value, ratio)} times as {times_as(response)}"
+
+
+def change_or_difference(change: Estimate, response: str, *, bare: bool = False) -> str:
+    """The change of a comparison as people read it: a ratio by `change_text`, or a difference, which has a unit, with
+    its interval where it has one: `+873 operations [813, 934]`. `bare`: without the interval."""
+    if not change.unit:
+        return change_value(change, response) if bare else change_text(change, response)
+    resolution = responses.of(response).resolution
+    known = change.low is not None and change.high is not None
+    spread = max((change.high - change.low) / 2 if known else 0.0, resolution)  # type: ignore[operator]
+    text = number(change.value, spread=spread or None)
+    value = f"{'+' if change.value > 0 and text.strip('0.') else ''}{text} {change.unit}"
+    ends = "" if bare else interval(change, resolution)
+    return f"{value} {ends}" if ends else value
+
+
+def mean_of(response: str) -> str:
+    """The mean of start means that is a level's value, as the response is compared."""
+    return "geometric mean" if responses.of(response).compared == "ratio" else "mean"
 
 
 def change_of(ratio: float, response: str) -> str:

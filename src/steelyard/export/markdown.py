@@ -13,7 +13,7 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label, pair_label
-from steelyard.analysis.wording import change_text
+from steelyard.analysis.wording import mean_of
 from steelyard.atomic_file import write_output
 from steelyard.format import NONE, confidence_text, count, number, p_value, with_interval
 from steelyard.model import responses
@@ -82,14 +82,21 @@ def _cells(page_input: ReportInput) -> Table:
         levels = (level_key(cell.treatment.get(factor, NONE)) for factor in results.factors)
         rows.append(tuple(Cell(text) for text in (*levels, with_interval(cell.value), *means, *counts)))
     caption = (
-        f"Geometric means of start means, so that each cluster start counts once; brackets are "
+        f"{_means(results.response, *further)}, so that each cluster start counts once; brackets are "
         f"{confidence_text(results.confidence)} intervals."
     )
     return _cut(Table("cells", caption, columns, tuple(rows)))
 
 
+def _means(*names: str) -> str:
+    kinds = {mean_of(name) for name in names}
+    if len(kinds) == 1:
+        return f"{kinds.pop().capitalize()}s of start means"
+    return "Means of start means, geometric of responses whose levels are compared by their ratio"
+
+
 def _mean(summary: Summary | None) -> str:
-    return NONE if summary is None else with_interval(summary.geometric_mean)
+    return NONE if summary is None else with_interval(summary.value)
 
 
 def _comparisons(results: Results) -> Table | None:
@@ -104,7 +111,7 @@ def _comparisons(results: Results) -> Table | None:
             for text in (
                 *([responses.label_of(row.response)] if several else []),
                 _compared(row),
-                change_text(row.ratio, row.response),
+                row.change_text,
                 shown(row.verdict, survives_holm=row.survives_holm, final=row.final),
                 p_value(row.p_holm),
                 _pair(row.n_baseline, row.n_level),

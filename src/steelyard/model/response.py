@@ -29,6 +29,8 @@ search, without which a trial's record does not have the response at all; sample
 `measure`; activities: changes of size and the operations around them
 (`judging.scaling_measures`); study: other responses and what the study declares, such as the price of a node."""
 Better = Literal["less", "more", "neither"]
+Compared = Literal["ratio", "difference"]
+"""How two values are compared: by their ratio, or by their difference, where one of them may be nothing at all."""
 Dilates = Literal["", "time", "rate"]
 """Conversion of a response where a study was run in stretched time (`judging.dilation`): time: divided by the
 dilation; rate, of anything per second: multiplied; nothing: counts, totals, processor work and shares."""
@@ -127,6 +129,8 @@ class Response:
     """Computation from samples, if `source` is samples."""
     resolution: float = 0.0
     """What a trial's value is exact to, in its unit: estimates have no finer digits than a tenth of it."""
+    compared: Compared = "ratio"
+    """Difference: of what a control has none of, such as lost operations. Its levels are then arithmetic means."""
     less_is_better: bool | None = None
     """Which change is an improvement where `direction` does not say: of CPU less is better, though not faster."""
 

@@ -118,7 +118,7 @@ def test_a_control_without_a_value_is_no_baseline() -> None:
     levels: tuple[str, ...] = ("none", "noop", "pause")
     trials = [
         disrupted(level, start, availability_percent=100.0 - place * start,
-                  **({"recovery_s": place * 2.0 + start / 10} if place else {}))
+                  **({"recovery_s": place * (2.0 + start / 10)} if place else {}))
         for start in (1, 2, 3) for place, level in enumerate(levels)
     ]  # fmt: skip
     asked = made.study(

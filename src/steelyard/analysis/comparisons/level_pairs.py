@@ -24,6 +24,8 @@ from steelyard.analysis.inference.gaps import Gap
 from steelyard.analysis.treatments import WORKLOADS, Treatment
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.named_level import Level
+from steelyard.model.response import Compared
+from steelyard.model.responses import of
 
 Over = Literal["start means", "trials"]
 """The unit of replication. Start means: the level at which a hard-to-change factor was randomised. Trials: as in the
@@ -47,10 +49,12 @@ class LevelPair:
     """Trials of each start of either side."""
     places: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     """Paired by block: the place of each start within its block, from 1."""
+    compared: Compared = "ratio"
+    """Ratio: `gap` is on logarithms. Difference: on the values."""
 
     @cached_property
     def samples(self) -> TwoSamples:
-        """The values as they are, without their trials, for effect sizes; `gap` is on logarithms."""
+        """The values as they are, without their trials, for effect sizes."""
         return TwoSamples(self.baseline, self.level, str(self), bool(self.paired), self.places)
 
     @property
@@ -70,25 +74,28 @@ class LevelPair:
 
     @cached_property
     def gap(self) -> Gap | None:
-        """Mean logarithm of the level minus that of the baseline; None if a value is not above 0."""
-        if not self.positive:
-            return None
-        a, b = ([math.log(value) for value in side] for side in (self.baseline, self.level))
+        """Mean of the level minus mean of the baseline, of logarithms where the ratio is asked for; None if a value
+        then has none."""
+        a, b = list(self.baseline), list(self.level)
+        if self.compared == "ratio":
+            if not self.positive:
+                return None
+            a, b = ([math.log(value) for value in side] for side in (a, b))
         if self.fewest < 2:
             return Gap(math.fsum(b) / len(b) - math.fsum(a) / len(a), ())
         return gaps.in_blocks([a, b], [-1, 1], self.places) if self.paired else gaps.of_samples([a, b], [-1, 1])
 
     @property
     def lacks(self) -> str:
-        """Why positive values have no interval; empty if they have one."""
+        """Why the values have no interval; empty if they have one."""
         if self.fewest < FEWEST_STARTS or self.gap is None:
             return TOO_FEW
         return "" if self.gap.error()[0] > ROUNDING else NOTHING_VARIES
 
     @property
     def p(self) -> float | None:
-        """Two-sided p that the ratio is 1, by the test whose interval `level_ratios.ratio_of` gives: below 1 -
-        confidence where that leaves 1 out. None if there is no interval."""
+        """Two-sided p that the levels are equal, by the test whose interval `level_ratios.change_of` gives: below 1 -
+        confidence where that leaves no change out. None if there is no interval."""
         return None if self.gap is None or self.lacks else self.gap.p()
 
     def tost_p(self, margin_percent: float | None) -> float | None:
@@ -96,9 +103,9 @@ class LevelPair:
 
         On logarithms, with the error of their ratio; below 1 - confidence the levels are equivalent, and a greater p is
         no proof of a difference. None without a margin, or an interval: equal values, such as percentiles from one step
-        of a histogram, do not say how much starts differ.
+        of a histogram, do not say how much starts differ. Nor for a difference: the margin is one of ratios.
         """
-        if margin_percent is None or self.gap is None or self.lacks:
+        if margin_percent is None or self.gap is None or self.lacks or self.compared == "difference":
             return None
         return self.gap.p_within(math.log1p(margin_percent / 100))
 
@@ -114,7 +121,9 @@ class _Unit(NamedTuple):
     place: float
 
 
-def pair_of(a: tuple[TrialFrame, Treatment], b: tuple[TrialFrame, Treatment], response: str) -> LevelPair | None:
+def pair_of(
+    a: tuple[TrialFrame, Treatment], b: tuple[TrialFrame, Treatment], response: str, compared: Compared = "ratio"
+) -> LevelPair | None:
     """The start means of two treatments, or of parts of two; None if either has no used trial.
 
     In one study they are paired: by start where they differ in nothing that needs a new cluster, otherwise by block.
@@ -136,6 +145,7 @@ def pair_of(a: tuple[TrialFrame, Treatment], b: tuple[TrialFrame, Treatment], re
     return LevelPair(
         over="start means", paired=shared, baseline=tuple(unit.mean for unit in baseline),
         level=tuple(unit.mean for unit in level), trials=trials, places=places if shared == "block" else None,
+        compared=compared,
     )  # fmt: skip
 
 
@@ -167,8 +177,9 @@ def baseline_of(levels: Sequence[Level]) -> Level:
 def pair_of_levels(
     frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Mapping[str, Level]
 ) -> LevelPair | None:
-    """The start means of two levels of a factor, the others fixed; see `pair_of`."""
-    return pair_of((frame, {**others, factor: baseline}), (frame, {**others, factor: level}), response)
+    """The start means of two levels of a factor, the others fixed, compared as the response is; see `pair_of`."""
+    sides = (frame, {**others, factor: baseline}), (frame, {**others, factor: level})
+    return pair_of(*sides, response, of(response).compared)
 
 
 def level_pairs(

@@ -115,6 +115,11 @@ class Contrast(Judged):
     excluded: int
     """Trials (attempts) of both sides left out."""
 
+    @property
+    def change(self) -> Estimate:
+        """What the verdict rests on: stores are compared by their ratio, whatever the response."""
+        return self.ratio
+
 
 class Pairing(Value):
     """The cells of both sides, and those of one side only."""
@@ -216,7 +221,7 @@ def _contrast(
     named = [(a.name, a.frame, treatment_a, a.trends), (b.name, b.frame, treatment_b, b.trends)]
     trends = side_trends.of_two(named, response, pair.paired == "start")
     final = a.frame.look.final and b.frame.look.final
-    known = judgement(compared.ratio, compared.verdict, response, floor, trends, final=final)
+    known = judgement(compared.change, compared.verdict, response, floor, trends, final=final)
     return Contrast(
         **{**compared.fields, **known.known}, cell=common, a=treatment_a, b=treatment_b, effect=effect, delta=delta,
         effect_words=effect_words(effect), sentence=known.after(head, _sentence(head, compared, inner, margin, why)),
@@ -246,17 +251,18 @@ def effect_words(effect: Estimate | None) -> str:
 def _why(compared: Compared, margin: float | None) -> str:
     """Why there is no verdict, or why it is undecided; else empty."""
     if compared.verdict == "descriptive":
-        return no_verdict(compared.ratio)
+        return no_verdict(compared.change)
     if compared.verdict != "undecided":
         return ""
     room = "" if margin is None else f" and reaches beyond the margin of {number(margin, digits=2)}%"
     without = " without a --margin" if compared.would.more is None and margin is None else ""
-    change = change_text(compared.ratio, compared.response)
+    change = change_text(compared.change, compared.response)
     return f"{change} includes no change{room}; {compared.would.words()}{without}"
 
 
 def _sentence(head: str, compared: Compared, within: Estimate | None, margin: float | None, why: str) -> str:
     if compared.verdict != "equivalent" or within is None:
-        return verdict_sentence(head, compared.response, compared.ratio, compared.verdict, why)
+        changed = change_text(compared.change, compared.response)
+        return verdict_sentence(head, compared.response, changed, compared.verdict, why)
     inner = f"{change_text(within, compared.response)} at {confidence_text(within.confidence)}"
     return f"{head}: equivalent within {number(margin or 0, digits=2)}%: {inner} lies in the margin"

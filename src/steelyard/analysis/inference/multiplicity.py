@@ -48,7 +48,7 @@ class Tested(Protocol):
     @property
     def verdict(self) -> str: ...
     @property
-    def ratio(self) -> Estimate: ...
+    def change(self) -> Estimate: ...
     @property
     def p(self) -> float | None: ...
     @property
@@ -79,7 +79,7 @@ def adjusted(rows: Sequence[AnyTested], further: Sequence[Tests] = ()) -> tuple[
     for row, p, tost_p in zip(rows, p_holm, tost_p_holm, strict=False):
         known = row.model_copy(update={"p_holm": p, "tost_p_holm": tost_p, "family": family})
         own, corrected = tests_of_verdict(known)
-        holds = survives(row.verdict, corrected, row.ratio.confidence)
+        holds = survives(row.verdict, corrected, row.change.confidence)
         sentence = row.sentence + (f"; {lost(family, own, corrected)}" if holds is False else "")
         done.append(known.model_copy(update={"survives_holm": holds, "sentence": sentence}))
     return tuple(done)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.comparisons.level_ratios import level_value
 from steelyard.analysis.frame import NO_VALUE_REASON, TOO_FEW_REASON
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative import undecided
@@ -25,7 +25,7 @@ from steelyard.analysis.statistics.overall import Overall
 from steelyard.analysis.statistics.scaling import scaled
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, factor_label, label, pair_label, part
-from steelyard.analysis.wording import capital, scale
+from steelyard.analysis.wording import capital, mean_of, scale
 from steelyard.format import confidence_text, count, interval, listed, number
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model import responses
@@ -153,7 +153,7 @@ def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> st
     """One line (workload): its value at each level and the change from the baseline, both sides named."""
     shown = [row for row in rows if row.value is not None]
     gone = "".join(f"; {row.level_text} has {row.why or LACKS[row.verdict]}" for row in rows if row.value is None)
-    verb, line = _verb(results), rows[0].line
+    verb, line, response = _verb(results), rows[0].line, results.response
     if not shown:
         (lacks, *others) = {row.why or LACKS[row.verdict] for row in rows}
         return (
@@ -162,20 +162,20 @@ def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> st
     who = f"{line} {verb}" if verb and line else _of_response(results, line)
     base, rest = shown[0], shown[1:]
     if not rest:
-        return f"{who} {_valued(base)} ({_counts([_own(base)])}){gone}."
+        return f"{who} {_valued(base)} ({_counts([_own(base)], response)}){gone}."
     if base.verdict != "baseline":
-        values, counts = listed([_valued(row) for row in shown]), _counts([_own(row) for row in shown])
+        values, counts = listed([_valued(row) for row in shown]), _counts([_own(row) for row in shown], response)
         return f"{who} {values} ({counts}): no verdict, because {base.why}."
     if len(rest) == 1:
         row = rest[0]
-        basis = _basis([(row.n, row.starts), (row.baseline_n, row.baseline_starts)], rest)
+        basis = _basis([(row.n, row.starts), (row.baseline_n, row.baseline_starts)], rest, response)
         against = f"{row.baseline_value_text} {at(row.factor)} {row.baseline_text}"
         return f"{who} {_valued(row)} and {against}: {_compared(row)} ({basis}){_whys(rest)}{gone}."
     left = ""
     if len(shown) > MOST_LEVELS:
         left, rest = f"; the table has the other {len(shown) - 2} levels", rest[-1:]
     each = "; ".join(f"{_valued(row)}, {_compared(row)}" for row in rest)
-    basis = _basis([_own(row) for row in (base, *rest)], rest)
+    basis = _basis([_own(row) for row in (base, *rest)], rest, response)
     return f"{who} {_valued(base)}; against that, {each} ({basis}){_whys(rest)}{left}{gone}."
 
 
@@ -199,11 +199,11 @@ def _compared(row: AnswerRow) -> str:
     return f"{row.change_text}, {row.verdict_text}" if row.change_text else row.verdict_text
 
 
-def _basis(sizes: Sequence[tuple[int, int]], rows: Sequence[AnswerRow]) -> str:
+def _basis(sizes: Sequence[tuple[int, int]], rows: Sequence[AnswerRow], response: str) -> str:
     """Kind of the values and the brackets: `95% interval; geometric means of 6 trials from 3 starts each`."""
-    known = [row.ratio.confidence for row in rows if row.ratio is not None and row.ratio.low is not None]
+    known = [row.change.confidence for row in rows if row.change is not None and row.change.low is not None]
     intervals = f"{confidence_text(known[0])} {'interval' if len(known) == 1 else 'intervals'}; " if known else ""
-    return intervals + _counts(sizes)
+    return intervals + _counts(sizes, response)
 
 
 def _whys(rows: Sequence[AnswerRow]) -> str:
@@ -216,9 +216,9 @@ def _own(row: AnswerRow) -> tuple[int, int]:
     return row.n, row.starts
 
 
-def _counts(sizes: Sequence[tuple[int, int]]) -> str:
+def _counts(sizes: Sequence[tuple[int, int]], response: str) -> str:
     """`geometric means of 6 trials from 3 starts each`, or each level's own numbers of trials and starts."""
-    noun = "geometric mean" if len(sizes) == 1 else "geometric means"
+    noun = mean_of(response) if len(sizes) == 1 else f"{mean_of(response)}s"
     trials, starts = ([size[place] for size in sizes] for place in (0, 1))
     each = " each" if len(sizes) > 1 else ""
     of = count(trials[0], "trial") if len(set(trials)) == 1 else f"{listed([str(n) for n in trials])} trials"
@@ -231,7 +231,7 @@ def _grouped(results: Results, table: AnswerTable) -> list[str]:
     change over all lines where none is decided."""
     lines = [rows for _, rows in table.by_line()]
     ends = [rows[-1] for rows in lines]
-    if all(row.ratio is None for row in ends):
+    if all(row.change is None for row in ends):
         return []
     groups: dict[str, list[AnswerRow]] = {}
     for row in ends:
@@ -246,9 +246,9 @@ def _grouped(results: Results, table: AnswerTable) -> list[str]:
         f"{first if not others else 'the last level against the first'}, by {label_of(results.response)}, in "
         f"{count(len(ends), 'line')} of the table: {listed(outcomes)}."
     ]
-    decided = [row for row in ends if row.verdict in multiplicity.DIFFERENT and row.ratio is not None]
+    decided = [row for row in ends if row.verdict in multiplicity.DIFFERENT and row.change is not None]
     if decided:
-        greatest = max(decided, key=lambda row: abs(math.log(row.ratio.value)) if row.ratio else 0.0)
+        greatest = max(decided, key=_size)
         rows = next(rows for rows in lines if greatest in rows)
         sentences.append("the largest change: " + _line(results, table, rows))
     elif not others:
@@ -258,20 +258,27 @@ def _grouped(results: Results, table: AnswerTable) -> list[str]:
     return sentences
 
 
+def _size(row: AnswerRow) -> float:
+    """How large the change of a row is, among rows of its table."""
+    if row.ratio is not None:
+        return abs(math.log(row.ratio.value))
+    return 0.0 if row.difference is None else abs(row.difference.value)
+
+
 def _outcome(row: AnswerRow) -> str:
     """The verdict of a row; where there is none, what is missing."""
     if row.verdict != "no verdict":
         return row.verdict_text if row.verdict in multiplicity.DECIDED else row.verdict
-    return "no verdict (no interval)" if row.ratio is not None else f"no verdict ({row.baseline_text} is missing)"
+    return "no verdict (no interval)" if row.change is not None else f"no verdict ({row.baseline_text} is missing)"
 
 
 def _described(summary: Summary, confidence: float) -> str:
     """One treatment's value, where there is nothing to compare: `workload A: execution time 290 ms [210, 401] (95%
     interval; geometric mean of 8 trials from 8 starts)`."""
-    value = centre(summary.start_means, summary.unit, confidence)
+    value = level_value(summary.start_means, summary.response, confidence)
     factor, unit = scale([value.value], summary.unit)
     shown = f"{number(value.value * factor, digits=3, trim=False)} {unit} {interval(scaled(value, factor))}".strip()
-    counts = f"geometric mean of {count(summary.n, 'trial')} from {count(summary.starts, 'start')}"
+    counts = f"{mean_of(summary.response)} of {count(summary.n, 'trial')} from {count(summary.starts, 'start')}"
     known = "" if value.low is None else f"{confidence_text(confidence)} interval; "
     return capital(f"{label(summary.treatment)}: {label_of(summary.response)} {shown} ({known}{counts}).")
 
@@ -294,7 +301,7 @@ def _closing(results: Results) -> str:
         few = all(summary.starts < FEWEST_STARTS for summary in results.main(Summary))
         why = f": it needs {FEWEST_STARTS} starts of each level, however many trials there are" if few else ""
         return f"There is no interval{why}{failed}."
-    paired = {one.ratio.n for one in results.of(Comparison) if "paired by block" in one.ratio.method}
+    paired = {one.change.n for one in results.of(Comparison) if "paired by block" in one.change.method}
     blocks = f" in {count(paired.pop(), 'block')}" if len(paired) == 1 else ""
     starts = f"{count(results.starts, 'start')} of a cluster{blocks}"
     return f"The intervals rest on {starts}, not on the number of trials{failed}."
@@ -303,5 +310,5 @@ def _closing(results: Results) -> str:
 def _any_interval(results: Results) -> bool:
     """Whether the answer has any interval over starts, of a value or of a change."""
     values = [row.geometric_mean for row in results.main(Summary) if row.geometric_mean is not None]
-    ratios = [row.ratio for row in results.of(Comparison) if row.ratio is not None]
-    return bool(results.of(MainEffect)) or any(estimate.low is not None for estimate in (*values, *ratios))
+    changes = [row.change for row in results.of(Comparison)]
+    return bool(results.of(MainEffect)) or any(estimate.low is not None for estimate in (*values, *changes))

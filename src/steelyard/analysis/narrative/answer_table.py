@@ -1,7 +1,8 @@
 """Table of the answer: every level against the baseline, with value, n, change and verdict.
 
 One estimator: a level's value is the geometric mean of its start means, and the change is the quotient of two such
-values. Page, terminal and `--json` show the texts of this table as they are; the sentences of the answer quote them.
+values; of a response that is compared by differences it is their mean, and the change the difference of two of these.
+Page, terminal and `--json` show the texts of this table as they are; the sentences of the answer quote them.
 
 How to render it: `caption` above; for each line (`by_line`) its name (`line`, empty if there is only one), then a row
 per level: `level_text`, `value_text`, `change_text` (empty for the baseline), `verdict_text`, `n_text`; `why` below or
@@ -22,7 +23,7 @@ from steelyard.analysis.comparisons.contrasts import TOO_FEW_WHOLE
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, baseline_of
-from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.comparisons.level_ratios import level_value
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.row import Column, Levels, RatioOrNone, Row
@@ -30,7 +31,7 @@ from steelyard.analysis.statistics.comparison import Comparison, compare, judged
 from steelyard.analysis.statistics.main_effect import MainEffect, fraction_of
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import NODES, Treatment, factor_label, label, part
-from steelyard.analysis.wording import capital, change_text, quantities, quantity
+from steelyard.analysis.wording import capital, change_text, mean_of, quantities, quantity
 from steelyard.format import confidence_text, count, number
 from steelyard.heavy import pl
 from steelyard.judging.design import treatments_of
@@ -41,7 +42,6 @@ from steelyard.model.responses import disruption, label_of, of, unit_of
 from steelyard.model.study import Study
 from steelyard.model.value import Value
 
-ESTIMATOR: Final = "geometric means of start means"
 ON_LOGARITHMS: Final = "t on logarithms"
 IN_RESPONSE: Final = "in the unit of the main response"
 AnswerVerdict = Literal[
@@ -81,14 +81,15 @@ class AnswerRow(Row):
     baseline_text: str
     """The same as people read it: `1 node`."""
     value: Annotated[float | None, Column(unit=IN_RESPONSE)] = None
-    """Geometric mean of the level's start means; none without a valid trial."""
+    """Geometric mean of the level's start means, or their mean where the response is compared by differences; none
+    without a valid trial."""
     value_interval: Annotated[Estimate | None, Column(unit=IN_RESPONSE)] = None
     """The same with its interval over starts."""
     value_text: str = ""
     """The value with its unit: `902 ms`."""
     baseline_value: Annotated[float | None, Column(unit=IN_RESPONSE)] = None
-    """The baseline's value in this comparison: `value` / `baseline_value` is the ratio. It differs from the baseline's
-    own row only where some of its starts did not serve this level; then `why` says so."""
+    """The baseline's value in this comparison: with `value` it gives the ratio or difference. It differs from the
+    baseline's own row only where some of its starts did not serve this level; then `why` says so."""
     baseline_value_text: str = ""
     """The same with its unit."""
     baseline_n: int = 0
@@ -103,6 +104,8 @@ class AnswerRow(Row):
     """Both in words: `6 trials from 3 starts`."""
     ratio: RatioOrNone = None
     """Value over the baseline's value, with its interval; none for the baseline."""
+    difference: Annotated[Estimate | None, Column(unit=IN_RESPONSE)] = None
+    """Value minus the baseline's value, with its interval, of a response that is compared by differences."""
     change_text: str = ""
     """`+18% [3, 35]`, `3.1 times as long [2.2, 4.4]`; empty for the baseline."""
     verdict: AnswerVerdict
@@ -121,6 +124,11 @@ class AnswerRow(Row):
     """The same to show that the change lies within 10%, of a study without a margin, if these are fewer."""
     sentence: str = ""
     """The row in words, both sides named: `workload C: 902 ms on 3 nodes, 318 ms on 1 node: 2.8 times as long`."""
+
+    @property
+    def change(self) -> Estimate | None:
+        """Ratio or difference; None for the baseline, and where nothing could be compared."""
+        return self.difference if self.ratio is None else self.ratio
 
 
 class AnswerTable(Value):
@@ -183,7 +191,7 @@ def answer_table(
     return AnswerTable(
         response=response, response_label=label_of(response), unit=unit_of(response), factor=factor,
         confidence=confidence, every_pair=every_pair, rows=_in_one_unit(rows, response), same_n=_same_n(rows),
-        caption=_caption(rows, label_of(response), factor, confidence),
+        caption=_caption(rows, response, factor, confidence),
     )  # fmt: skip
 
 
@@ -205,13 +213,17 @@ def _key(frame: TrialFrame, treatment: Treatment) -> tuple[Level | None, ...]:
     return tuple(str(level) if dtype == pl.String and level is not None else level for dtype, level in levels)
 
 
-def _caption(rows: Sequence[AnswerRow], response_label: str, factor: str, confidence: float) -> str:
-    about = f"{capital(response_label)} by {factor_label(factor, rows[0].others if rows else ())}: {ESTIMATOR}"
-    methods = {row.ratio.method for row in rows if row.ratio is not None and row.ratio.low is not None}
+def _caption(rows: Sequence[AnswerRow], response: str, factor: str, confidence: float) -> str:
+    about = f"{capital(label_of(response))} by {factor_label(factor, rows[0].others if rows else ())}"
+    about += f": {mean_of(response)}s of start means"
+    methods = {row.change.method for row in rows if row.change is not None and row.change.low is not None}
     if not methods:
         return about
-    how = methods.pop().partition(", ")[2] if len(methods) == 1 else ON_LOGARITHMS
-    how = how.replace(" of start means paired", ", paired").replace(" of start means", "")
+    several = ON_LOGARITHMS if of(response).compared == "ratio" else "t of differences"
+    how = methods.pop().partition(", ")[2] if len(methods) == 1 else several
+    how = (
+        how.replace(" on start means", "").replace(" of start means paired", ", paired").replace(" of start means", "")
+    )
     return f"{about}, {confidence_text(confidence)} intervals ({how})"
 
 
@@ -283,14 +295,14 @@ def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base
     response = study.analysis.response
     starts = start_means(frame.values(response, {**others, factor: level}), response)
     is_base = level == base
-    value = centre([mean for _, mean, _ in starts], unit_of(response), study.analysis.confidence) if starts else None
+    value = level_value([mean for _, mean, _ in starts], response, study.analysis.confidence) if starts else None
     n = sum(trials for _, _, trials in starts)
     missing = _missing(frame, {**others, factor: level})
     verdict: AnswerVerdict = missing if value is None else "baseline" if is_base else "no verdict"
     gone = _lacks(frame, study, {**others, factor: level})
     lacks, of_base = "too few starts for a comparison", dict[str, Any]()
     if bases := start_means(frame.values(response, {**others, factor: base}), response):
-        middle = centre([mean for _, mean, _ in bases], unit_of(response), study.analysis.confidence)
+        middle = level_value([mean for _, mean, _ in bases], response, study.analysis.confidence)
         if verdict == "no verdict":
             of_base = {
                 "baseline_value": middle.value, "baseline_n": sum(trials for _, _, trials in bases),
@@ -334,7 +346,7 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
     if own_baseline is not None and abs(base - own_baseline) > 1e-9 * abs(own_baseline):
         shared = f"over the {count(compared.starts_level, 'start')} that are compared in pairs: {quantity(base, unit)} "
         why = "; ".join(filter(None, [why, f"{shared}{at(row.factor)} {row.baseline_text}"]))
-    change = change_text(compared.ratio, response)
+    change = compared.change_text
     shown = verdict_text(compared)
     side = at(row.factor)
     values = quantities([compared.mean_level.value, base], unit, of(response).resolution)
@@ -344,7 +356,8 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
             "baseline_n": compared.n_baseline, "baseline_starts": compared.starts_baseline,
             "n": compared.n_level, "starts": compared.starts_level,
             "n_text": _counts(compared.n_level, compared.starts_level),
-            "ratio": compared.ratio, "change_text": change, "verdict": _verdict(compared), "verdict_text": shown,
+            "ratio": compared.ratio, "difference": compared.difference, "change_text": change,
+            "verdict": _verdict(compared), "verdict_text": shown,
             "why": why, "survives_holm": compared.survives_holm,
             **({} if compared.within_cold or compared.within_trend or compared.within_noise else
                {"to_decide": compared.to_decide, "cheaper": compared.cheaper}),
@@ -407,9 +420,10 @@ def _why(judged: Comparison | MainEffect) -> str:
 def reason(judged: Comparison | MainEffect) -> str:
     """Reason or limit of a verdict, in a clause; empty if the interval says all."""
     if judged.verdict == "descriptive":
-        method = "" if judged.ratio is None else judged.ratio.method
+        change = judged.change if isinstance(judged, Comparison) else judged.ratio
+        method = "" if change is None else change.method
         known = (why for why in (NOTHING_VARIES, TOO_FEW, TOO_FEW_WHOLE) if why in method)
-        missing = "a treatment has no valid trial" if judged.ratio is None else "a value is not above 0"
+        missing = "a treatment has no valid trial" if change is None else "a value is not above 0"
         return f"no interval: {next(known, missing)}"
     if judged.within_noise and judged.floor_percent is not None:
         share, bound = confidence_text(judged.floor_percent.confidence), number(judged.floor_percent.value, digits=2)

@@ -1,4 +1,4 @@
-"""Comparison of levels with their baseline: a ratio with its interval, and a verdict in words."""
+"""Comparison of levels with their baseline: a ratio or a difference with its interval, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -12,27 +12,33 @@ from steelyard.analysis.comparisons.level_pairs import pair_of_levels, pairs_of_
 from steelyard.analysis.comparisons.level_ratios import ComparisonVerdict, compare_means, no_verdict, verdict_sentence
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import multiplicity
-from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P, Ratio
+from steelyard.analysis.row import NO_UNIT, Column, InUnit, InUnitOrNone, MeasuredLevels, P, RatioOrNone
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import Treatment, label, pair_label
-from steelyard.analysis.wording import change_text
+from steelyard.analysis.wording import change_or_difference
 from steelyard.format import confidence_text, number
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
+from steelyard.model.responses import of
 
 
 class Comparison(Judged, MeasuredLevels):
     """Two levels of a factor: level against baseline, all else equal."""
 
     mean_baseline: InUnit
-    """Geometric mean of the start means of the baseline, over the starts that the comparison rests on."""
+    """Geometric mean of the start means of the baseline, over the starts that the comparison rests on; of a response
+    that is compared by differences, their mean."""
     mean_level: InUnit
-    """The same of the level; `mean_level` / `mean_baseline` is the ratio."""
-    ratio: Ratio
-    """Level over baseline, each the geometric mean of its start means."""
-    change_percent: Annotated[Estimate, Column(unit="% of the baseline")]
+    """The same of the level; `mean_level` / `mean_baseline` is the ratio, or their difference the difference."""
+    ratio: RatioOrNone = None
+    """Level over baseline, each the geometric mean of its start means; none of a response that is compared by
+    differences."""
+    change_percent: Annotated[Estimate | None, Column(unit="% of the baseline")] = None
     """100 (ratio - 1)."""
+    difference: InUnitOrNone = None
+    """Level minus baseline, each the mean of its start means, of a response that a control has none of, such as lost
+    operations; the verdict is then that of its interval."""
     verdict: ComparisonVerdict
     """Slower, faster (higher, lower where neither is better): the interval leaves out no change. Equivalent: two
     one-sided tests put the ratio within the margin. Undecided: neither, or within the noise floor or a trend of its
@@ -62,9 +68,10 @@ class Comparison(Judged, MeasuredLevels):
     """Where undecided in a study without a margin: the blocks that would show that the change lies within 10%, if
     these are fewer."""
     p: P = None
-    """Two-sided p that the ratio is 1, by the test whose interval the ratio has; none below three starts per level."""
+    """Two-sided p that nothing changes, by the test whose interval the ratio or difference has; none below three starts
+    per level."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
-    """p that the ratio is 1, with Holm's correction over the family."""
+    """The same p with Holm's correction over the family."""
     family: int = 0
     """Comparisons of the family of Holm's correction: all that have a p, of every response that the study names."""
     survives_holm: bool | None = None
@@ -78,24 +85,39 @@ class Comparison(Judged, MeasuredLevels):
     floor_source: str = ""
     """Where that floor comes from."""
 
+    @property
+    def change(self) -> Estimate:
+        """Ratio or difference: what the verdict rests on."""
+        change = self.difference if self.ratio is None else self.ratio
+        assert change is not None, self.sentence
+        return change
+
+    @property
+    def change_text(self) -> str:
+        """The change as people read it, with its interval where it has one."""
+        return change_or_difference(self.change, self.response)
+
 
 def compare(
     frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment,
     confidence: float = 0.95, margin_percent: float | None = None, block_s: float | None = None,
 ) -> Comparison | None:  # fmt: skip
-    """Level against baseline, other factors fixed; None if either has no used trial or the baseline's mean is 0.
+    """Level against baseline, other factors fixed; None if either has no used trial or, of ratios, the baseline's mean
+    is 0.
 
     See `level_ratios.compare_means`. Below three starts per level: no interval, no verdict.
     """
     sides = {"baseline": (frame, {**others, factor: baseline}), "level": (frame, {**others, factor: level})}
-    compared = compare_means(sides, response, confidence, margin_percent, frame.look, block_s)
+    how = of(response).compared
+    compared = compare_means(sides, response, confidence, margin_percent, frame.look, block_s, how)
     if compared is None:
         return None
-    more, would = compared.would.more, compared.would.words() if compared.verdict == "undecided" else ""
+    more = compared.would.more
+    would = compared.would.words() if compared.verdict == "undecided" and how == "ratio" else ""
     about = head(factor, baseline, level, others)
     return Comparison(
         **compared.fields, factor=factor, baseline=baseline, level=level, others=others,
-        sentence=sentence(about, response, compared.ratio, compared.verdict, would, margin_percent),
+        sentence=sentence(about, response, compared.change, compared.verdict, would, margin_percent),
         more_starts=None if more is None else more.starts, advice=would,
     )  # fmt: skip
 
@@ -107,15 +129,16 @@ def head(factor: str, baseline: Level, level: Level, others: Treatment) -> str:
 
 
 def sentence(
-    about: str, response: str, ratio: Estimate, verdict: ComparisonVerdict, would: str = "",
+    about: str, response: str, change: Estimate, verdict: ComparisonVerdict, would: str = "",
     margin_percent: float | None = None,
 ) -> str:  # fmt: skip
     """The comparison in words. `would`: what would decide, if undecided; `margin_percent`: that of an equivalence."""
-    why = f"{change_text(ratio, response)} includes no change" + (f"; {would}" if would else "")
+    text = change_or_difference(change, response)
+    why = f"{text} includes no change" + (f"; {would}" if would else "")
     if verdict == "descriptive":
-        why = no_verdict(ratio)
+        why = no_verdict(change)
     within = f" within {number(margin_percent or 0, digits=2)}%" if verdict == "equivalent" else ""
-    return verdict_sentence(about, response, ratio, f"{verdict}{within}", why)
+    return verdict_sentence(about, response, text, f"{verdict}{within}", why)
 
 
 def comparisons(
@@ -148,7 +171,9 @@ def judged(
     rows = []
     for row in comparisons:
         levels, about = (row.baseline, row.level), head(row.factor, row.baseline, row.level, row.others)
-        floor = floor_of_levels(frame, floors, row.response, row.factor, levels, row.others)
+        floor = None
+        if row.ratio is not None:
+            floor = floor_of_levels(frame, floors, row.response, row.factor, levels, row.others)
         sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends, row.others)
         known = judgement(row.ratio, row.verdict, row.response, floor, sides, final=frame.look.final)
         update = known.known | {"sentence": known.after(about, row.sentence)}
@@ -182,7 +207,7 @@ def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str
     else:
         remain = f"with Holm's correction{more} {len(decided) - lost} of {len(decided)} would still show {shown}"
     yield (
-        f"Each of the {judged} comparisons has its own {confidence_text(comparisons[0].ratio.confidence)} interval, "
+        f"Each of the {judged} comparisons has its own {confidence_text(comparisons[0].change.confidence)} interval, "
         f"not adjusted for their number; {remain}."
     )
 

@@ -18,7 +18,7 @@ from steelyard.analysis.wording import change_of, change_text
 from steelyard.format import number
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
-from steelyard.model.responses import label_of
+from steelyard.model.responses import label_of, of
 
 
 class Overall(MeanOfLevel):
@@ -49,9 +49,10 @@ def overall(
     """Every level of every factor but the workload against its baseline, over the combinations that have both.
 
     A factor needs two such combinations; with one, its ratio is already the answer. Within a declared margin a level is
-    equivalent by two one-sided tests (Schuirmann 1987), each with the error 1 - `confidence`.
+    equivalent by two one-sided tests (Schuirmann 1987), each with the error 1 - `confidence`. Empty of a response that
+    is compared by differences.
     """
-    logarithms = logs(frame, response)
+    logarithms = logs(frame, response) if of(response).compared == "ratio" else None
     if logarithms is None:
         return ()
     rows = (

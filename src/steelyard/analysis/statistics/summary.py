@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Annotated
 
-from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.comparisons.level_ratios import arithmetic, centre
 from steelyard.analysis.frame import TrialFrame, start_means, values_of_starts
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import HIDDEN, IN_UNIT, Column, InUnitOrNone, MeasuredTreatment
@@ -65,6 +65,13 @@ class Summary(MeasuredTreatment):
     exclusions: Annotated[tuple[Exclusion, ...], HIDDEN] = ()
     start_means: Annotated[tuple[float, ...], HIDDEN] = ()
     notes: Annotated[tuple[str, ...], HIDDEN] = ()
+
+    @property
+    def value(self) -> Estimate | None:
+        """The value that answers, as levels are compared by the response; None without a used trial."""
+        if self.geometric_mean is None or responses.of(self.response).compared == "ratio":
+            return self.geometric_mean
+        return arithmetic(self.start_means, self.unit, self.geometric_mean.confidence)
 
 
 WILD_CV = 0.3

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from steelyard.model.response import Response
+from steelyard.model.response import Compared, Response
 
 WHOLE: Final = "Its resolution is 1 s: a smaller difference says nothing."
 RESOLUTION: Final = 1.0
 
 
-def _of(name: str, label: str, unit: str, order: int, definition: str, *, less: bool = True) -> Response:
+def _of(
+    name: str, label: str, unit: str, order: int, definition: str, *, less: bool = True,
+    compared: Compared = "difference",
+) -> Response:  # fmt: skip
     return Response(
         name=name, label=label, unit=unit, definition=definition, source="activities", less_is_better=less,
-        on_page=False, order=order, resolution=RESOLUTION if WHOLE in definition else 0.0,
+        on_page=False, order=order, resolution=RESOLUTION if WHOLE in definition else 0.0, compared=compared,
     )  # fmt: skip
 
 
@@ -23,7 +26,7 @@ RESPONSES = (
     _of("availability_percent", "availability", "%", 203,
         "Share of the seconds of the measured phase that were available: at least 99.9% of the operations due in it "
         "were answered without error, sooner or later, and at least one was answered in it (closed loop: of those "
-        f"sent). Those never sent were due last. {WHOLE}", less=False),
+        f"sent). Those never sent were due last. {WHOLE}", less=False, compared="ratio"),
     _of("detection_s", "time until clients notice", "s", 204,
         "From the beginning of a disruption to the first second in which an operation failed or fewer than half as "
         f"many were answered as in the mean second before; 0 within its own second. {WHOLE} {IF_ALL}"),
@@ -57,7 +60,7 @@ RESPONSES = (
         f"Values of which the same was so when they were first read, right after the load. {BACK}"),
     _of("values_read_back", "values read back", "values", 213,
         "Values that were read after the load: of each a write was acknowledged. Readings that failed are among them. "
-        f"{BACK}"),
+        f"{BACK}", compared="ratio"),
 )  # fmt: skip
 """Measures of a trial that is disrupted, and of its controls. With them come `lost_operations` and
 `excess_response_ms_s`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from steelyard.model.response import Response, Source
+from steelyard.model.response import Compared, Response, Source
 
 BEYOND: Final = "beyond_scale_percent"
 NODE_SECONDS: Final = "node_seconds"
@@ -14,11 +14,11 @@ DEMAND: Final = "By `analysis.demand`, when a store is read."
 
 def _of(
     name: str, label: str, unit: str, order: int, definition: str, source: Source = "activities", *,
-    less_is_better: bool | None = True,
+    less_is_better: bool | None = True, compared: Compared = "ratio",
 ) -> Response:  # fmt: skip
     return Response(
         name=name, label=label, unit=unit, definition=definition, source=source, less_is_better=less_is_better,
-        on_page=False, order=order,
+        on_page=False, order=order, compared=compared,
     )  # fmt: skip
 
 
@@ -39,10 +39,11 @@ SEALED: Final = (
     _of("lost_operations", "lost operations", "operations", 193,
         "The most operations by which answers without error fell behind: open loop, behind what was due since any "
         "earlier time, with what was never sent (they may be answered later); closed loop, behind the mean throughput "
-        "before the first change of size, from then on until the response time was stable."),
+        "before the first change of size, from then on until the response time was stable.", compared="difference"),
     _of("excess_response_ms_s", "excess response time", "ms s", 194,
         "Area of the mean response time per second over its median before the first change of size, from then on until "
-        "it was stable: its greatest rise, so that noise around the median does not add up (Kuhlenkamp et al., 2014)."),
+        "it was stable: its greatest rise, so that noise around the median does not add up (Kuhlenkamp et al., 2014).",
+        compared="difference"),
 )  # fmt: skip
 OF_DEMAND: Final = (
     _of("theta_under_percent", "lack of nodes (theta)", "%", 195,

@@ -33,10 +33,13 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     ),
     "evidence of a crime": "Evidence counted or read in this study.",
     "hint of a crime": "What to do, or how to read the page as it is.",
-    "value of a level": ("Geometric mean of the level's start means. The change is the quotient of two of them."),
+    "value of a level": (
+        "Geometric mean of the level's start means; the change is the quotient of two of them. Of a response that is "
+        "compared by differences their mean, and the change is the difference."
+    ),
     "change from the baseline": (
-        "In percent of the baseline's value between half and double, otherwise as a multiple of it; in brackets the "
-        "interval over starts."
+        "In percent of the baseline's value between half and double, otherwise as a multiple of it, or as a difference "
+        "in the response's unit; in brackets the interval over starts."
     ),
     "verdict of a level": (
         "Slower, faster, higher or lower: the interval leaves out no change. Equivalent: within the study's margin. "

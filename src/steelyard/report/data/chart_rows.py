@@ -78,9 +78,9 @@ def answer_points(this: View) -> list[AnswerPoint]:
     if rows and {this.axis} == {row.factor for row in rows}:
         return [_answer_point(this, row) for row in rows]
     return [
-        _point(this, one.treatment, one.geometric_mean, one.n, one.starts)
+        _point(this, one.treatment, value, one.n, one.starts)
         for one in this.results.main(Summary)
-        if one.geometric_mean is not None
+        if (value := one.value) is not None
     ]
 
 

@@ -9,6 +9,7 @@ from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.treatments import factor_label, label
+from steelyard.model.estimate import Estimate
 from steelyard.reading.report_input import ReportInput
 from steelyard.report.data.chart_rows import n_range
 from steelyard.report.data.presentation import Figure, Panel, View, view
@@ -28,11 +29,12 @@ HOLLOW: Final = "; hollow: undecided"
 
 
 def forests(this: View) -> Figure | None:
-    """Forest plot of every comparison; None without comparisons."""
-    comparisons = this.results.of(Comparison)[:MOST_COMPARISONS]
+    """Forest plot of every comparison; None without comparisons, or of differences, which have no common axis."""
+    every = [(one, one.change_percent) for one in this.results.of(Comparison) if one.change_percent is not None]
+    comparisons = [one for one, _ in every[:MOST_COMPARISONS]]
     if not comparisons:
         return None
-    rows = [_forest_row(one) for one in comparisons]
+    rows = [_forest_row(*one) for one in every[:MOST_COMPARISONS]]
     margin = next((one.margin_percent for one in comparisons if one.margin_percent), None)
     ends = None if margin is None else (-margin, margin)
     wide, narrow = forest.picture(rows, ends, width=WIDE_PX), forest.picture(rows, ends, width=NARROW_PX, narrow=True)
@@ -45,13 +47,12 @@ def forests(this: View) -> Figure | None:
     )
     if margin is not None:
         caption += f" Shaded: the study's margin of equivalence, {margin:g}%."
-    if len(this.results.of(Comparison)) > len(comparisons):
-        caption += f" The first {len(comparisons)} of {len(this.results.of(Comparison))} comparisons are drawn."
+    if len(every) > len(comparisons):
+        caption += f" The first {len(comparisons)} of {len(every)} comparisons are drawn."
     return Figure("forest", "Every comparison", caption, (Panel("", wide, narrow),))
 
 
-def _forest_row(comparison: Comparison) -> ForestRow:
-    change = comparison.change_percent
+def _forest_row(comparison: Comparison, change: Estimate) -> ForestRow:
     what = f"{factor_label(comparison.factor, comparison.others)} {comparison.baseline} → {comparison.level}"
     others = label(comparison.others, [comparison.factor])
     return ForestRow(

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Final
 
 from steelyard.analysis.statistics.trials import Point
-from steelyard.analysis.wording import capital
+from steelyard.analysis.wording import capital, mean_of
 from steelyard.format import count
 from steelyard.report.basics.theme import INK
 from steelyard.report.data.chart_rows import (
@@ -147,7 +147,8 @@ def _of_answers(this: View, groups: Sequence[Group]) -> str:
     intervals = f" with its {100 * this.results.confidence:g}% interval over starts" if bare < len(answers) else ""
     few = "; there are too few starts for an interval" if bare == len(answers) else ""
     few = few or (f"; {count(bare, 'level has', 'levels have')} too few starts for one" if bare else "")
-    return f" Right of them: the answer's value, the geometric mean of start means{intervals}, {sizes}{few}."
+    mean = mean_of(this.results.response)
+    return f" Right of them: the answer's value, the {mean} of start means{intervals}, {sizes}{few}."
 
 
 def _of_axes(domains: Sequence[Domain]) -> str:

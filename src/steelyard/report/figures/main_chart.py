@@ -1,6 +1,6 @@
 """Main chart: the answer's values with their intervals, the fitted scalability law with its band, and ideal scaling.
 
-The values are those of the answer: geometric means of start means.
+The values are those of the answer: means of start means.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit, drawn
 from steelyard.analysis.statistics.search_window import SearchWindow
 from steelyard.analysis.treatments import NODES, factor_label
-from steelyard.analysis.wording import capital
+from steelyard.analysis.wording import capital, mean_of
 from steelyard.format import count
 from steelyard.model.responses.capacity import CAPACITY
 from steelyard.report.basics.theme import MAX_LINES
@@ -107,7 +107,8 @@ def _answered(this: View, points: Sequence[AnswerPoint]) -> Figure:
     trials, step = thinned(trial_dots(this))
     bare = sum(point.low is None for point in drawn)
     caption = (
-        f"{capital(this.results.response_label)} over {this.positions.name}: geometric means of start means, "
+        f"{capital(this.results.response_label)} over {this.positions.name}: "
+        f"{mean_of(this.results.response)}s of start means, "
         f"n = {amount([point.starts for point in points], 'start')} and "
         f"{amount([point.drawn.n for point in points], 'trial')} "
         "per point; "

@@ -108,7 +108,7 @@ def uncompared(results: Results) -> list[Results]:
 
 def _compared(further: Results) -> dict[tuple[str, str], AnswerRow]:
     rows = () if further.answer_table is None else further.answer_table.rows
-    return {_place(row): row for row in rows if row.verdict != BASELINE and (row.ratio is not None or _values(row))}
+    return {_place(row): row for row in rows if row.verdict != BASELINE and (row.change is not None or _values(row))}
 
 
 def _place(row: AnswerRow) -> tuple[str, str]:
@@ -126,6 +126,7 @@ def _mark(row: AnswerRow | None, response: str) -> Cell:
     if row is None:
         return Cell(NONE)
     doubted = "*" if row.verdict in DECIDED and row.verdict_text != row.verdict else ""
+    # Of a difference, the two values say how large it is.
     change = "" if row.ratio is None else f" {change_value(row.ratio, response)}"
     mark = f"{MARKS.get(row.verdict, '')}{doubted}{change}".strip()
     return Cell(": ".join(filter(None, (_values(row), mark))), tone="mark" if doubted else f"mark {row.verdict}")
@@ -155,7 +156,7 @@ def _value(text: str, value: float | None) -> Cell:
 
 
 def _change(row: AnswerRow) -> Cell:
-    return Cell(row.change_text or NONE, "" if row.ratio is None else repr(row.ratio.value))
+    return Cell(row.change_text or NONE, "" if row.change is None else repr(row.change.value))
 
 
 def _side_by_side(

@@ -11,7 +11,7 @@ from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.search import SearchRow
 from steelyard.analysis.statistics.summary import Summary
-from steelyard.analysis.wording import capital
+from steelyard.analysis.wording import capital, mean_of
 from steelyard.format import NONE, note_letter, number
 from steelyard.model import responses
 from steelyard.report.data.presentation import View
@@ -60,9 +60,11 @@ def cells(this: View) -> Table:
                 *upper,
             )
         )
+    of_ratios = mean_of(this.results.response) == "geometric mean"
+    quoted = ", as the answer quotes it" if of_ratios else ", of which the answer quotes the mean"
     caption = (
-        f"{capital(this.results.response_label)} of every treatment. The geometric mean is over start means, as "
-        "the answer quotes it; it has an interval with three or more starts. Everything else is over used trials."
+        f"{capital(this.results.response_label)} of every treatment. The geometric mean is over start means{quoted}; "
+        "it has an interval with three or more starts. Everything else is over used trials."
     )
     if letters:
         caption += f" Left out: {'; '.join(f'{letter} – {reason}' for reason, letter in letters.items())}."

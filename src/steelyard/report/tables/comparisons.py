@@ -9,8 +9,9 @@ from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import factor_label, label
-from steelyard.analysis.wording import change_value, interval_text
-from steelyard.format import NONE, number, p_value
+from steelyard.analysis.wording import change_or_difference, interval_text
+from steelyard.format import NONE, interval, number, p_value
+from steelyard.model.responses import of
 from steelyard.report.data.presentation import View
 from steelyard.report.tables.generic import Cell, ShownColumn, Table, plain
 
@@ -41,8 +42,8 @@ def comparisons(this: View) -> Table | None:
                 plain(
                     f"{factor_label(comparison.factor, comparison.others)} {comparison.baseline} → {comparison.level}"
                 ),
-                Cell(change_value(comparison.ratio, comparison.response), repr(comparison.change_percent.value)),
-                plain(interval_text(comparison.ratio) or NONE),
+                Cell(change_or_difference(comparison.change, comparison.response, bare=True), repr(_exact(comparison))),
+                plain(_interval(comparison) or NONE),
                 plain(f"{comparison.n_baseline} → {comparison.n_level}"),
                 plain(f"{comparison.starts_baseline} → {comparison.starts_level}"),
                 *((_floor(comparison),) if floors else ()),
@@ -58,9 +59,21 @@ def comparisons(this: View) -> Table | None:
     return Table("comparisons", f"{about}{_test(compared)}", columns, tuple(rows))
 
 
+def _exact(comparison: Comparison) -> float:
+    """The change with all digits: in percent, or as a difference."""
+    change = comparison.change_percent or comparison.change
+    return change.value
+
+
+def _interval(comparison: Comparison) -> str:
+    if comparison.ratio is not None:
+        return interval_text(comparison.ratio)
+    return interval(comparison.difference, of(comparison.response).resolution)
+
+
 def _test(compared: Sequence[Comparison]) -> str:
     """The one test that the verdicts rest on, in a sentence; empty without an interval."""
-    methods = dict.fromkeys(one.ratio.method.rsplit(", ", 1)[0] for one in compared if one.ratio.low is not None)
+    methods = dict.fromkeys(one.change.method.rsplit(", ", 1)[0] for one in compared if one.change.low is not None)
     tests = "; ".join(method.partition(", ")[2] for method in methods)
     corrected = ", p after Holm's correction" if any(one.family > 1 for one in compared) else ""
     return f" The test of every verdict, and its interval: {tests}{corrected}." if tests else ""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from steelyard.analysis.statistics.anova import anova
 from steelyard.analysis.statistics.comparison import compare, comparisons, head, sentence
 from steelyard.analysis.statistics.one_way import one_ways
 from steelyard.model.estimate import Estimate
+from steelyard.model.trial import TrialRecord
 from tests.unit.analysis.made import cell, drawn, elsewhere, frame, record
 
-TIME = "execution_time_ms"
+TIME, LOST = "execution_time_ms", "lost_operations"
 A = {"workload": "A"}
 
 
@@ -204,3 +206,81 @@ def test_a_value_that_is_not_above_0_is_said_to_be_the_reason():
     found = compare(frame(records), TIME, "nodes", 1, 3, A)
     assert found is not None
     assert found.sentence.endswith("a value is not above 0, so there is neither interval nor verdict")
+
+
+def lost(values: Sequence[Sequence[float]], *, nodes: int = 1) -> list[TrialRecord]:
+    """Trials that lost so many operations: one inner sequence per start."""
+    ordered = (value for trials in values for value in trials)
+    records = cell([[1.0] * len(trials) for trials in values], nodes=nodes)
+    return [one.model_copy(update={"measures": {LOST: value}}) for one, value in zip(records, ordered, strict=True)]
+
+
+def test_what_a_control_has_none_of_is_compared_by_its_difference():
+    control, disrupted = [[0.0], [0.0], [1.0]], [[900.0], [880.0], [950.0]]
+    found = compare(frame(lost(control) + lost(disrupted, nodes=3)), LOST, "nodes", 1, 3, A)
+    assert found is not None
+    gaps = [900.0, 880.0, 949.0]
+    low, high = stats.t.interval(0.95, 2, np.mean(gaps), stats.sem(gaps))
+    assert found.ratio is found.change_percent is None
+    assert found.difference is not None
+    assert (found.difference.value, found.difference.low, found.difference.high) == pytest.approx(
+        (np.mean(gaps), low, high)
+    )
+    assert found.p == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue)
+    assert (found.mean_baseline.value, found.mean_level.value) == pytest.approx((1 / 3, 910))
+    assert found.sentence == ("workload A, 3 nodes against 1 node: higher: lost operations +910 operations [821, 998]")
+
+
+def test_a_difference_that_includes_none_is_undecided_and_forecasts_nothing():
+    found = compare(frame(lost([[0.0], [0.0], [1.0]]) + lost([[6.0], [35.0], [18.0]], nodes=3)), LOST, "nodes", 1, 3, A)
+    assert found is not None
+    assert found.verdict == "undecided"
+    assert found.sentence == (
+        "workload A, 3 nodes against 1 node: undecided: +19 operations [−17, 56] includes no change"
+    )
+    assert (found.advice, found.to_decide, found.more_starts) == ("", "", None)
+
+
+@pytest.mark.parametrize(("control", "disrupted", "why"), [
+    ([[0.0]] * 3, [[0.0]] * 3, "nothing varies between starts"),
+    ([[0.0], [1.0]], [[9.0], [7.0]], "fewer than three starts per level"),
+])  # fmt: skip
+def test_a_difference_without_an_interval_says_why(control, disrupted, why):
+    found = compare(frame(lost(control) + lost(disrupted, nodes=3)), LOST, "nodes", 1, 3, A)
+    assert found is not None
+    assert found.verdict == "descriptive"
+    assert found.sentence.endswith(f"{why}, so there is neither interval nor verdict")
+
+
+@pytest.mark.parametrize(("of_control", "shift"), [(0.0, 100.0), (3.0, 100.0), (3.0, 0.0)])
+def test_a_planted_difference_lies_within_its_interval_as_often_as_promised(of_control, shift):
+    """Also where the control has none at all, and between equal levels."""
+    rng, held, studies = np.random.default_rng(11), 0, 400
+    for _ in range(studies):
+        control = rng.poisson(of_control, (4, 1)).astype(float)
+        disrupted = rng.poisson(of_control, (4, 1)) + rng.normal(shift, 10, (4, 1))
+        records = lost(control.tolist()) + lost(disrupted.tolist(), nodes=3)
+        found = compare(frame(records), LOST, "nodes", 1, 3, A)
+        assert found is not None
+        assert found.difference is not None
+        assert found.difference.low is not None
+        assert found.difference.high is not None
+        held += found.difference.low <= shift <= found.difference.high
+    assert held / studies == pytest.approx(0.95, abs=0.025)
+
+
+def test_differences_and_ratios_are_one_family_of_holms_correction():
+    records = [
+        one.model_copy(update={"measures": {LOST: value}})
+        for one, value in zip(
+            cell([[100.0], [101.0], [103.0]]) + cell([[150.0], [157.0], [149.0]], nodes=3),
+            [0.0, 0.0, 1.0, 9.0, 7.0, 8.0],
+            strict=True,
+        )
+    ]
+    (by_time,), (by_loss,) = (comparisons(frame(records), name, further=(other,))
+                              for name, other in ((TIME, LOST), (LOST, TIME)))  # fmt: skip
+    assert by_time.family == by_loss.family == 2
+    assert by_loss.p is not None
+    assert by_time.p is not None
+    assert max(by_time.p_holm or 0, by_loss.p_holm or 0) == pytest.approx(max(by_time.p, by_loss.p))

@@ -76,7 +76,7 @@ def _simulated(records: Sequence[TrialRecord]) -> Crime:
 
 
 def _no_variance(results: Results) -> Crime:
-    bare = [one.sentence.partition(":")[0] for one in results.of(Comparison) if one.ratio.low is None]
+    bare = [one.sentence.partition(":")[0] for one in results.of(Comparison) if one.change.low is None]
     spread = [label(one.treatment) for one in results.main(Summary) if one.n and one.sd is None]
     evidence = f"{len(bare)} of {count(len(results.of(Comparison)), 'comparison')} without an interval"
     evidence += f" ({some(bare)})" if bare else ""
