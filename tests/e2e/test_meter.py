@@ -61,7 +61,8 @@ def test_energy_of_two_nodes_behind_one_plug(laboratory: Laboratory, tmp_path: P
         begun_s, ended_s = record.measured_span or (0.0, 0.0)
         assert Phase.IDLE in {one.phase for one in record.phases}
         assert record.measures["idle_power_watts"] == pytest.approx(30.0)
-        assert record.measures["energy_j_total"] == pytest.approx(60.0 * (ended_s - begun_s), rel=0.01)
+        # The last reading may begin some 10 ms before the end, of which it then has too little to belong to the load.
+        assert record.measures["energy_j_total"] == pytest.approx(60.0 * (ended_s - begun_s), rel=0.05)
         assert record.measures["energy_j_above_idle"] == pytest.approx(0.0, abs=1e-6)
     table = laboratory.tables("metered")["summary"]
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]

@@ -27,6 +27,7 @@ from steelyard.leases.records import MARKER
 from steelyard.model.activity import BEGAN, HEALED
 from steelyard.node.base import Node
 from steelyard.node.processor import start_ticks
+from steelyard.node.tasks import to_the_end
 from steelyard.plugins.find import Plugins, any_file
 from steelyard.site.base import Site
 
@@ -60,11 +61,15 @@ class SleepingServers:
             self.processes[node.name] = await asyncio.create_subprocess_exec("sleep", "600")
 
     async def kill(self, node: Node) -> None:
-        """End it."""
+        """End it, also if the caller is cancelled meanwhile: what is started afterwards is another process."""
         process = self.processes[node.name]
+
+        async def ended() -> None:
+            await process.wait()
+
         if process.returncode is None:
             process.send_signal(signal.SIGKILL)
-            await process.wait()
+            await to_the_end(ended())
 
     async def stop(self, node: Node) -> None:
         """End it, as one that has nothing to write."""
