@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from steelyard.analysis.comparisons.level_ratios import centre, level_value
+from steelyard.analysis.comparisons.level_ratios import level_value
 from steelyard.analysis.frame import TrialFrame, factors_of, in_order_of_time, place, plain_levels, start_means
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.treatments import Treatment, label
@@ -28,8 +28,6 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 
 ObjectiveVerdict = Literal["met", "not met", "undecided"]
-VALUE_HEAD = "geometric mean"
-"""Head of the column of `value_text`."""
 
 
 class CellValue(Value):
@@ -57,13 +55,14 @@ def cell_values(records: Sequence[TrialRecord], study: Study, *, intervals: bool
     return _cells(means, response, study.analysis.confidence if intervals else None)
 
 
-def value_of(start_means: Sequence[float], unit: str, confidence: float) -> Estimate:
-    """The value of a level, as the answer has it: the geometric mean of its start means; the mean, with a t interval,
-    where one of them is not above 0. Raises ValueError for none."""
+def value_of(start_means: Sequence[float], response: str, confidence: float) -> Estimate:
+    """The value of a level, as the answer has it: the mean of its start means, the geometric one where levels are
+    compared by their ratio; the mean, with a t interval, where one of them is not above 0. Raises ValueError for
+    none."""
     enough = len(start_means) >= FEWEST_STARTS and len(set(start_means)) > 1
-    if min(start_means) <= 0 and enough:
-        return estimates.mean(start_means, unit, confidence, "start means")
-    return centre(start_means, unit, confidence)
+    if min(start_means) <= 0 and enough and of(response).compared == "ratio":
+        return estimates.mean(start_means, unit_of(response), confidence, "start means")
+    return level_value(start_means, response, confidence)
 
 
 def met(value: Estimate, limit: Limit) -> tuple[ObjectiveVerdict, str]:
@@ -83,10 +82,10 @@ def objective_cells(records: Sequence[TrialRecord], study: Study) -> dict[str, t
     limit = study.analysis.limit
     if limit is None:
         return {}
-    unit, verdicts = unit_of(limit.response), {}
+    verdicts = {}
     for treatment, starts in _start_means(records, study, limit.response):
         if starts:
-            value = value_of([mean for _, mean, _ in starts], unit, study.analysis.confidence)
+            value = value_of([mean for _, mean, _ in starts], limit.response, study.analysis.confidence)
             verdicts[label(treatment)] = met(value, limit)
     return verdicts
 

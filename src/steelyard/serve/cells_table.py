@@ -119,7 +119,7 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
         for name in (responses(study) if records else ())
     ]
     main = summaries[0] if summaries else None
-    shown = [one.geometric_mean for one in summaries]
+    shown = [one.value for one in summaries]
     faults = [record for record in records if record.verdict.system_fault]
     return Cell(
         name=treatment_label(treatment),

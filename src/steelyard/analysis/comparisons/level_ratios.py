@@ -122,10 +122,13 @@ def level_value(means: Sequence[float], response: str, confidence: float | None)
 
 
 def arithmetic(means: Sequence[float], unit: str, confidence: float | None) -> Estimate:
-    """The mean of the start means of a quantity that cannot be below 0; no interval below three starts, nor where
-    `confidence` is None."""
-    value = estimates.mean_over_starts(means, unit, confidence or 0.95)
-    return value.without_interval("mean over start means") if confidence is None else value
+    """The mean of the start means of a quantity that cannot be below 0; no interval below three starts, where nothing
+    varies, or where `confidence` is None, for which no heavy library is loaded."""
+    n, why = len(means), "not asked for" if confidence is None else NOTHING_VARIES
+    if confidence is None or (n >= FEWEST_STARTS and max(means) - min(means) <= estimates.ROUNDING):
+        method = f"mean over start means; {why}: no interval"
+        return Estimate.of(math.fsum(means) / n, None, unit, confidence or 0.95, n, method)
+    return estimates.mean_over_starts(means, unit, confidence)
 
 
 def change_of(pair: LevelPair, unit: str, confidence: float) -> Estimate | None:

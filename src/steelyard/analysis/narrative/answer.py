@@ -309,6 +309,6 @@ def _closing(results: Results) -> str:
 
 def _any_interval(results: Results) -> bool:
     """Whether the answer has any interval over starts, of a value or of a change."""
-    values = [row.geometric_mean for row in results.main(Summary) if row.geometric_mean is not None]
+    values = [value for row in results.main(Summary) if (value := row.value) is not None]
     changes = [row.change for row in results.of(Comparison)]
     return bool(results.of(MainEffect)) or any(estimate.low is not None for estimate in (*values, *changes))

@@ -34,7 +34,8 @@ class ObjectiveLevel(MeasuredTreatment):
     starts: int
     """Starts that they came from."""
     value: InUnit
-    """Geometric mean of start means, with its interval over starts; the mean where a start's is not above 0."""
+    """Geometric mean of start means, with its interval over starts; the mean where a start's is not above 0, or where
+    levels are compared by their difference."""
     verdict: ObjectiveVerdict
     """Met: the whole interval meets the limit; not met: none of it does; undecided: the limit lies within it, or there
     is no interval."""
@@ -64,7 +65,7 @@ def objective_levels(
         if not means:
             continue
         place = frame.numbers.get(factor, {}).get(treatment.get(factor, ""))
-        value = value_of([mean for _, mean, _ in means], unit, confidence)
+        value = value_of([mean for _, mean, _ in means], limit.response, confidence)
         verdict, why = met(value, limit)
         keys = frame.where(treatment).select("start", "trial_id", "attempt").rows()
         seconds = [(start, over[trial, attempt]) for start, trial, attempt in keys if (trial, attempt) in over]

@@ -166,10 +166,11 @@ def wild(summaries: Sequence[Summary], response: str) -> list[str]:
     ]
     if not varying:
         return []
+    on_logarithms = responses.of(response).compared == "ratio"
+    instead = "read medians, and ratios, which are on logarithms" if on_logarithms else "read medians"
     return [
         f"Start means of {named([one.treatment for one in varying])} vary by more than {WILD_CV:.0%}: t intervals "
-        "of means that vary so are too narrow if they are skew (simulated, 86 to 91% at 100%); read medians, and "
-        "ratios, which are on logarithms."
+        f"of means that vary so are too narrow if they are skew (simulated, 86 to 91% at 100%); {instead}."
     ]
 
 

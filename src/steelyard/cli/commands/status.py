@@ -15,9 +15,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.cells import VALUE_HEAD, cell_values, objective_cells
+from steelyard.analysis.cells import cell_values, objective_cells
 from steelyard.analysis.narrative.carried import carried
 from steelyard.analysis.statistics.look import row_of
+from steelyard.analysis.wording import mean_of
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import (
     data_console,
@@ -275,8 +276,9 @@ def _draw_cells(summary: dict[str, Any], decision: Decision | None, console: Con
     print_table(_table(summary, decision), console)
     for sentence in filter(None, (cell["carried"] for cell in summary["cells"])):
         print_wrapped(sentence, console)
-    response = label_of(summary["cells"][0]["response"])
-    note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
+    response = summary["cells"][0]["response"]
+    about = f"{mean_of(response)}: {label_of(response)} of these, as in the report"
+    note = f"used: valid and after the warm-up trials; {about}"
     print_wrapped(Text(note, style="dim"), console)
     print_wrapped(Text(f"{NOT_CHECKED} {summary['store']}` checks them", style="dim"), console)
 
@@ -301,7 +303,8 @@ def _draw_measured_again(measured_again: list[dict[str, Any]], console: Console,
 
 def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for head in ("cell", "valid", "not valid", "used", "starts", VALUE_HEAD):
+    value_head = mean_of(summary["cells"][0]["response"])
+    for head in ("cell", "valid", "not valid", "used", "starts", value_head):
         table.add_column(head, justify="left" if head == "cell" else "right")
     known = {treatment_label(cell.treatment): cell for cell in decision.cells} if decision else {}
     if known:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.cells import VALUE_HEAD, cells_of
+from steelyard.analysis.cells import cells_of
 from steelyard.analysis.frame import frame_of
-from steelyard.analysis.wording import quantity
+from steelyard.analysis.wording import mean_of, quantity
 from steelyard.format import treatment_label
 from steelyard.judging.dilation import modelled
 from steelyard.model.named_level import Level
@@ -59,7 +59,7 @@ class LiveCells:
         table.add_column("cell", no_wrap=max(map(len, labels), default=0) <= LONGEST_LABEL)
         table.add_column("used", justify="right")
         table.add_column("starts", justify="right")
-        table.add_column(f"{VALUE_HEAD} {label_of(live.response)}", justify="right")
+        table.add_column(f"{mean_of(live.response)} {label_of(live.response)}", justify="right")
         table.add_column("min to max", justify="right", no_wrap=True)
         decision = live.decision
         if decision is not None:

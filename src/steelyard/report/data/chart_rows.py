@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit
@@ -12,6 +12,7 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.format import UnitScale, count, number, with_interval
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
@@ -24,6 +25,8 @@ Row = TypeVar("Row")
 
 MOST_POINTS: Final = 400
 """Most marks of one kind in one picture; of more, every k-th is drawn and the caption says so."""
+
+TOO_FEW: Final = "too few starts"
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,25 @@ def _point(this: View, treatment: Treatment, value: Estimate, n: int, starts: in
     hover = tip(label(treatment), f"{with_interval(shown, resolution)} {this.scale.unit}", sizes)
     level, series = this.level(treatment), this.of(treatment)
     return AnswerPoint(CellPoint(level, series, shown.value, shown.low, shown.high, n, hover), starts)
+
+
+class WithoutInterval(NamedTuple):
+    """Values of the answer that have no interval."""
+
+    number: int
+    few: bool
+    """Whether each has too few starts. Otherwise nothing varies in one, or its interval would reach below 0."""
+
+    @property
+    def words(self) -> str:
+        """What they lack, after `has`."""
+        return f"{TOO_FEW} for one" if self.few else "none"
+
+
+def without_interval(points: Sequence[AnswerPoint]) -> WithoutInterval:
+    """Those of these points that have none."""
+    bare = [point for point in points if point.drawn.low is None]
+    return WithoutInterval(len(bare), all(point.starts < FEWEST_STARTS for point in bare))
 
 
 def amount(amounts: Sequence[int], noun: str) -> str:

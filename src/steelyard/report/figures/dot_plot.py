@@ -14,11 +14,13 @@ from steelyard.format import count
 from steelyard.report.basics.theme import INK
 from steelyard.report.data.chart_rows import (
     MOST_POINTS,
+    TOO_FEW,
     AnswerPoint,
     amount,
     answer_points,
     point_tip,
     thinning,
+    without_interval,
     without_trials,
 )
 from steelyard.report.data.presentation import Figure, View, panels_of
@@ -143,10 +145,13 @@ def _of_answers(this: View, groups: Sequence[Group]) -> str:
         return ""
     sizes = f"n = {amount([one.starts for one in answers], 'start')} and "
     sizes += f"{amount([one.drawn.n for one in answers], 'trial')} per level"
-    bare = sum(one.drawn.low is None for one in answers)
-    intervals = f" with its {100 * this.results.confidence:g}% interval over starts" if bare < len(answers) else ""
-    few = "; there are too few starts for an interval" if bare == len(answers) else ""
-    few = few or (f"; {count(bare, 'level has', 'levels have')} too few starts for one" if bare else "")
+    bare = without_interval(answers)
+    intervals = (
+        f" with its {100 * this.results.confidence:g}% interval over starts" if bare.number < len(answers) else ""
+    )
+    few = f"; {count(bare.number, 'level has', 'levels have')} {bare.words}" if bare.number else ""
+    if bare.number == len(answers):
+        few = f"; there are {TOO_FEW} for an interval" if bare.few else "; none has an interval"
     mean = mean_of(this.results.response)
     return f" Right of them: the answer's value, the {mean} of start means{intervals}, {sizes}{few}."
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label, part
-from steelyard.analysis.wording import capital
+from steelyard.analysis.wording import capital, mean_of
 from steelyard.format import count, with_interval
 from steelyard.model.named_level import Level
 from steelyard.report.basics.theme import MAX_LINES
@@ -42,7 +42,8 @@ def profiles(this: View) -> Figure | None:
     lost = f"None is drawn for {count(cut, 'point')} with too few starts. "
     caption = (
         f"{capital(this.results.response_label)} over one factor, one line per level of another: lines that are not "
-        "parallel show an interaction, which the analysis of variance tests. Geometric means of start means, n = "
+        "parallel show an interaction, which the analysis of variance tests. "
+        f"{capital(mean_of(this.results.response))}s of start means, n = "
         f"{n_range(point.n for point in every)} trials per point"
         f"{'' if bare else f'; vertical lines are {100 * this.results.confidence:g}% intervals over starts'}. "
         f"{'' if bare or not cut else lost}"
@@ -78,9 +79,9 @@ class _Profile:
         self.points = [point for summary in summaries if (point := self._point(summary)) is not None]
 
     def _point(self, summary: Summary) -> CellPoint | None:
-        if summary.geometric_mean is None:
+        if (value := summary.value) is None:
             return None
-        shown = self.this.scale.estimate(summary.geometric_mean)
+        shown = self.this.scale.estimate(value)
         return CellPoint(
             summary.treatment[self.over],
             str(summary.treatment[self.lines]),

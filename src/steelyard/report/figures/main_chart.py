@@ -19,6 +19,7 @@ from steelyard.format import count
 from steelyard.model.responses.capacity import CAPACITY
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import (
+    TOO_FEW,
     AnswerPoint,
     amount,
     answer_points,
@@ -29,6 +30,7 @@ from steelyard.report.data.chart_rows import (
     thinned,
     thinning,
     trial_dots,
+    without_interval,
     without_trials,
 )
 from steelyard.report.data.presentation import Figure, Panel, View
@@ -105,7 +107,7 @@ def _answered(this: View, points: Sequence[AnswerPoint]) -> Figure:
     """The chart of the answer's values."""
     drawn = [point.drawn for point in points]
     trials, step = thinned(trial_dots(this))
-    bare = sum(point.low is None for point in drawn)
+    bare = without_interval(points)
     caption = (
         f"{capital(this.results.response_label)} over {this.positions.name}: "
         f"{mean_of(this.results.response)}s of start means, "
@@ -114,11 +116,11 @@ def _answered(this: View, points: Sequence[AnswerPoint]) -> Figure:
         "per point; "
         f"faint dots are the trials.{thinning(step)} "
     )
-    if bare < len(points):
+    if bare.number < len(points):
         caption += f"Vertical lines are {100 * this.results.confidence:g}% intervals over starts"
-        caption += f"; {count(bare, 'point has', 'points have')} too few starts for one." if bare else "."
+        caption += f"; {count(bare.number, 'point has', 'points have')} {bare.words}." if bare.number else "."
     else:
-        caption += "No point has an interval: there are too few starts."
+        caption += "No point has an interval" + (f": there are {TOO_FEW}." if bare.few else ".")
     caption += " The axis starts at 0."
     return _figure(this, drawn, trials, capital(this.results.response_label), caption)
 

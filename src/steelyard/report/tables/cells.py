@@ -29,7 +29,7 @@ def cells(this: View) -> Table:
         ShownColumn("n", "trials", about=meaning(Summary, "n")),
         ShownColumn("starts", about=meaning(Summary, "starts")),
         ShownColumn("left out", term="left out"),
-        ShownColumn("geometric mean", unit, about=meaning(AnswerRow, "value")),
+        ShownColumn(mean_of(this.results.response), unit, about=meaning(AnswerRow, "value")),
         ShownColumn("sd", unit, about=meaning(Summary, "sd")),
         ShownColumn("min", unit, about=meaning(Summary, "min")),
         ShownColumn("25%", unit, about=meaning(Summary, "q1")),
@@ -42,7 +42,7 @@ def cells(this: View) -> Table:
     for summary in this.results.main(Summary):
         sd = this.scale.of(summary.sd.value if summary.sd else None)
         cell = partial(estimate_cell, spread=sd, resolution=responses.of(summary.response).resolution)
-        mean = summary.geometric_mean
+        mean = summary.value
         values, upper = (
             [cell(this.scale.estimate(value) if value else None) for value in pair]
             for pair in ((summary.min, summary.q1), (summary.q3, summary.max))
@@ -60,11 +60,10 @@ def cells(this: View) -> Table:
                 *upper,
             )
         )
-    of_ratios = mean_of(this.results.response) == "geometric mean"
-    quoted = ", as the answer quotes it" if of_ratios else ", of which the answer quotes the mean"
     caption = (
-        f"{capital(this.results.response_label)} of every treatment. The geometric mean is over start means{quoted}; "
-        "it has an interval with three or more starts. Everything else is over used trials."
+        f"{capital(this.results.response_label)} of every treatment. The {mean_of(this.results.response)} is over "
+        "start means, as the answer quotes it; it has an interval with three or more starts. Everything else is over "
+        "used trials."
     )
     if letters:
         caption += f" Left out: {'; '.join(f'{letter} – {reason}' for reason, letter in letters.items())}."

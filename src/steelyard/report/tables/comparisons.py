@@ -25,7 +25,9 @@ def comparisons(this: View) -> Table | None:
     columns = (
         ShownColumn("", numeric=False),
         ShownColumn("compared", numeric=False, term="comparison"),
-        ShownColumn("change", about=meaning(Comparison, "change_percent")),
+        ShownColumn(
+            "change", about=meaning(Comparison, "difference" if compared[0].ratio is None else "change_percent")
+        ),
         ShownColumn("interval", term="interval"),
         ShownColumn("n", "trials", about=meaning(Summary, "n")),
         ShownColumn("starts", about=meaning(Summary, "starts")),

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.analysis.comparisons.level_pairs import baseline_of
-from steelyard.analysis.comparisons.level_ratios import judge
+from steelyard.analysis.comparisons.level_pairs import LevelPair, baseline_of
+from steelyard.analysis.comparisons.level_ratios import difference_of, judge, level_value
 from steelyard.analysis.inference.gaps import Gap, in_blocks, of_samples
 from steelyard.analysis.statistics.anova import anova
 from steelyard.analysis.statistics.comparison import compare, comparisons, head, sentence
@@ -267,6 +269,37 @@ def test_a_planted_difference_lies_within_its_interval_as_often_as_promised(of_c
         assert found.difference.high is not None
         held += found.difference.low <= shift <= found.difference.high
     assert held / studies == pytest.approx(0.95, abs=0.025)
+
+
+@pytest.mark.parametrize(("cv", "blocks", "percent"), [
+    (0.3, 3, 94), (0.5, 3, 93), (1.0, 3, 88), (0.3, 5, 94), (0.5, 5, 92), (1.0, 5, 86), (0.5, 10, 92), (1.0, 10, 87),
+])  # fmt: skip
+def test_skew_losses_are_covered_as_often_as_the_page_of_numbers_says(cv, blocks, percent):
+    rng, sigma, studies = np.random.default_rng(7), math.sqrt(math.log1p(cv**2)), 4000
+    losses = rng.lognormal(-(sigma**2) / 2, sigma, (studies, blocks)) * 100
+    none = (0.0,) * blocks
+    every = (LevelPair("start means", "block", none, tuple(one), compared="difference") for one in losses.tolist())
+    ends = (difference_of(pair, "operations", 0.95) for pair in every)
+    held = sum((one.low or 0) <= 100 <= (one.high or 0) for one in ends)
+    assert 100 * held / studies == pytest.approx(percent, abs=1.8)
+
+
+@pytest.mark.parametrize("lost_each", [0.0, 1.0])
+def test_equal_means_of_starts_have_no_interval(lost_each):
+    """Three trials without a loss do not prove that none can happen."""
+    value = level_value([lost_each] * 3, LOST, 0.95)
+    assert (value.value, value.low, value.high) == (lost_each, None, None)
+    assert value.method == "mean over start means; nothing varies between starts: no interval"
+
+
+def test_a_value_without_an_interval_needs_no_heavy_library():
+    code = """
+import sys
+from steelyard.analysis.comparisons.level_ratios import level_value
+assert level_value([1.0, 2.0, 6.0], "lost_operations", None).value == 3
+assert not {"numpy", "scipy"} & sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_differences_and_ratios_are_one_family_of_holms_correction():
