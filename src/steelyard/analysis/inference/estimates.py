@@ -241,7 +241,8 @@ def whiskers(values: Sequence[float]) -> tuple[float, float]:
 
 
 def standard_deviation(values: Sequence[float], unit: str, confidence: float, over: str = "trials") -> Estimate | None:
-    """With n - 1; interval (n - 1) s^2 / chi-squared quantiles, for normal values; None below two values.
+    """With n - 1; interval (n - 1) s^2 / chi-squared quantiles, for normal values, none where nothing varies; None
+    below two values.
 
     With heavier tails than the normal distribution the interval is too narrow.
     """
@@ -249,6 +250,10 @@ def standard_deviation(values: Sequence[float], unit: str, confidence: float, ov
     if n < 2:
         return None
     value, (low, high) = deviation(values), of_deviation(n - 1, confidence)
+    if value == 0:
+        return Estimate.of(
+            value, None, unit, confidence, n, f"standard deviation over {over}; nothing varies: no interval"
+        )
     method = f"standard deviation over {over} (n - 1), chi-squared interval of normal values"
     return Estimate.of(value, (value * low, value * high), unit, confidence, n, method)
 

@@ -39,7 +39,7 @@ def profiles(this: View) -> Figure | None:
     panels = tuple(one.panel() for one in shown[:MOST_PANELS])
     bare = all(point.low is None for point in every)
     cut = sum(point.low is None for point in every)
-    lost = f"None is drawn for {count(cut, 'point')} with too few starts. "
+    lost = f"{count(cut, 'point has', 'points have')} none. "
     caption = (
         f"{capital(this.results.response_label)} over one factor, one line per level of another: lines that are not "
         "parallel show an interaction, which the analysis of variance tests. "
