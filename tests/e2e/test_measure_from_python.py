@@ -26,6 +26,7 @@ from steelyard.progress.session_state import command_of
 from steelyard.progress.state import Live
 from steelyard.store import Store
 from tests.e2e.laboratory import BUSY_MACHINE, ROOT
+from tests.e2e.test_busy_machine import every_core_busy
 
 pytestmark = pytest.mark.agent
 
@@ -187,7 +188,7 @@ def test_a_wait_for_a_quiet_machine_is_said(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(study.read_text().replace("background_cpu_fraction = 1", "background_cpu_fraction = 1e-9"))
     said: list[str] = []
-    with pytest.raises(NotQuiet) as raised:
+    with every_core_busy(), pytest.raises(NotQuiet) as raised:
         measure("study.toml", quiet_wait_s=1, say=said.append)
     assert any(line.startswith("waiting for a quiet machine, at most 1 s") for line in said), said
     assert raised.value.hint in "".join(traceback.format_exception(raised.value))
