@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from steelyard.analysis.treatments import Treatment, label
-from steelyard.format import interval, number
+from steelyard.format import number, with_interval
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 
@@ -76,18 +76,14 @@ def change_value(ratio: Estimate, response: str) -> str:
     return f"{_ratio_number(ratio.value, ratio)} times as {times_as(response)}"
 
 
-def change_or_difference(change: Estimate, response: str, *, bare: bool = False) -> str:
+def change_or_difference(change: Estimate, response: str) -> str:
     """The change of a comparison as people read it: a ratio by `change_text`, or a difference, which has a unit, with
-    its interval where it has one: `+873 operations [813, 934]`. `bare`: without the interval."""
+    its interval where it has one: `+873 operations [813, 934]`."""
     if not change.unit:
-        return change_value(change, response) if bare else change_text(change, response)
-    resolution = responses.of(response).resolution
-    known = change.low is not None and change.high is not None
-    spread = max((change.high - change.low) / 2 if known else 0.0, resolution)  # type: ignore[operator]
-    text = number(change.value, spread=spread or None)
-    value = f"{'+' if change.value > 0 and text.strip('0.') else ''}{text} {change.unit}"
-    ends = "" if bare else interval(change, resolution)
-    return f"{value} {ends}" if ends else value
+        return change_text(change, response)
+    value, bracket, ends = with_interval(change, responses.of(response).resolution).partition(" [")
+    sign = "+" if change.value > 0 and value.strip("0.") else ""
+    return f"{sign}{value} {change.unit}{bracket}{ends}"
 
 
 def mean_of(response: str) -> str:

@@ -37,7 +37,7 @@ class Summary(MeasuredTreatment):
     """Trials (of those left out) in which the system under test failed: a result, shown as such."""
     geometric_mean: InUnitOrNone = None
     """Geometric mean of start means, t interval on logarithms with at least three starts: the value that answers,
-    tables and figures quote."""
+    tables and figures quote, where levels are compared by their ratio."""
     mean: InUnitOrNone = None
     """Mean over trials, t interval over trials: describes only these starts."""
     mean_z: InUnitOrNone = None

@@ -9,9 +9,7 @@ from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import factor_label, label
-from steelyard.analysis.wording import change_or_difference, interval_text
-from steelyard.format import NONE, interval, number, p_value
-from steelyard.model.responses import of
+from steelyard.format import NONE, number, p_value
 from steelyard.report.data.presentation import View
 from steelyard.report.tables.generic import Cell, ShownColumn, Table, plain
 
@@ -38,14 +36,15 @@ def comparisons(this: View) -> Table | None:
     )
     rows = []
     for comparison in compared:
+        change, _, ends = comparison.change_text.partition(" [")
         rows.append(
             (
                 plain(label(comparison.others, [comparison.factor])),
                 plain(
                     f"{factor_label(comparison.factor, comparison.others)} {comparison.baseline} → {comparison.level}"
                 ),
-                Cell(change_or_difference(comparison.change, comparison.response, bare=True), repr(_exact(comparison))),
-                plain(_interval(comparison) or NONE),
+                Cell(change, repr((comparison.change_percent or comparison.change).value)),
+                plain(f"[{ends}" if ends else NONE),
                 plain(f"{comparison.n_baseline} → {comparison.n_level}"),
                 plain(f"{comparison.starts_baseline} → {comparison.starts_level}"),
                 *((_floor(comparison),) if floors else ()),
@@ -59,18 +58,6 @@ def comparisons(this: View) -> Table | None:
         )
     about = f"Change of {this.results.response_label} between levels, all else equal."
     return Table("comparisons", f"{about}{_test(compared)}", columns, tuple(rows))
-
-
-def _exact(comparison: Comparison) -> float:
-    """The change with all digits: in percent, or as a difference."""
-    change = comparison.change_percent or comparison.change
-    return change.value
-
-
-def _interval(comparison: Comparison) -> str:
-    if comparison.ratio is not None:
-        return interval_text(comparison.ratio)
-    return interval(comparison.difference, of(comparison.response).resolution)
 
 
 def _test(compared: Sequence[Comparison]) -> str:

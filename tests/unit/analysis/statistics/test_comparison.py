@@ -299,7 +299,8 @@ from steelyard.analysis.comparisons.level_ratios import level_value
 assert level_value([1.0, 2.0, 6.0], "lost_operations", None).value == 3
 assert not {"numpy", "scipy"} & sys.modules.keys()
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_differences_and_ratios_are_one_family_of_holms_correction():
